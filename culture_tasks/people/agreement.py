@@ -44,15 +44,12 @@ _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rater:
-    """Who rated the responses: people, or a judge as the user names it; a rating is NaN where there is none.
-
-    A judge has a verdict of each response, and its identity with each rubric that was used.
-    """
+    """Who rated the responses: people, or a judge as the user names it, with its verdicts."""
 
     name: str
-    ratings: tuple[float, ...]
-    verdicts: tuple[Verdict, ...] = ()
-    identities: tuple[JudgeIdentity, ...] = ()
+    ratings: tuple[float, ...]  # NaN where there is none
+    verdicts: tuple[Verdict, ...] = ()  # of each response
+    identities: tuple[JudgeIdentity, ...] = ()  # with each rubric that was used
 
     @property
     def endpoints(self) -> list[str]:
@@ -71,11 +68,9 @@ class Rater:
             return self.name
         judge = self.identities[0]
         endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
-        prompts = {
-            f"{identity.prompt} sha256 {identity.prompt_sha256[:12]}" if identity.prompt_sha256 else identity.prompt
-            for identity in self.identities
-        }
-        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
+        hashes = {each.prompt: each.prompt_sha256[:12] for each in self.identities}
+        prompts = "; ".join(f"{name} sha256 {digits}" if digits else name for name, digits in sorted(hashes.items()))
+        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {prompts})"
 
 
 def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
@@ -92,12 +87,11 @@ def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track
         JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
     """
     rubrics = {name: rubric_named(name) for name in sorted({response.rubric for response in responses})}
-    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
+    requests = [(rubrics[response.rubric], response.item) for response in responses]
+    distinct = {(rubric.name, item): (rubric, item) for rubric, item in requests}
     for judge in judges.values():
-        judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
-    tickets = [
-        judge.submit(rubrics[response.rubric], response.item) for judge in judges.values() for response in responses
-    ]
+        judge.check([*distinct.values()], responses_known=True)
+    tickets = [judge.submit(rubric, item) for judge in judges.values() for rubric, item in requests]
     _log.info("agreement: %d verdicts requested", len(tickets))
     all_verdicts = iter([ticket.verdict() for ticket in track(tickets)])
     raters: list[Rater] = []
@@ -124,15 +118,30 @@ class _Group(NamedTuple):
         """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
         return self.agreement.pairs / self.responses
 
+    @property
+    def json(self) -> dict[str, Any]:
+        """The group as JSON data."""
+        counts = {"responses": self.responses, "n": self.agreement.pairs, "questions": self.agreement.clusters}
+        statistics = {
+            name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+            for name, estimate in self.agreement.estimates.items()
+        }
+        return {"by": self.by, "group": self.group, **counts, "coverage": self.coverage, "statistics": statistics}
+
+    def reasons(self) -> Iterator[str]:
+        """Yields why statistics are missing, once per reason."""
+        missing: dict[str, list[str]] = {}
+        for name, estimate in self.agreement.estimates.items():
+            if estimate.reason is not None:
+                missing.setdefault(estimate.reason, []).append(_SHORT[name])
+        yield from (f"{self.by} {self.group}, {', '.join(names)}: {reason}" for reason, names in missing.items())
+
 
 class AgreementReport:
     """The agreement of each rater with each later one; errors are the second's rating less the first's.
 
-    Args:
-        data: The responses.
-        raters: Who rated them, people first.
-        options: The user's options: ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
-            with less coverage than ``least_coverage`` are marked.
+    The user's options are ``resamples``, ``confidence`` and ``seed`` of the intervals, and ``least_coverage``, below
+    which a group is marked.
     """
 
     def __init__(self, data: RatedResponses, raters: Sequence[Rater], options: Mapping[str, Any]) -> None:
@@ -180,7 +189,7 @@ class AgreementReport:
                 if rater.verdicts
             ],
             "comparisons": [
-                {"first": first.name, "second": second.name, "groups": list(map(_group_json, groups))}
+                {"first": first.name, "second": second.name, "groups": [group.json for group in groups]}
                 for (first, second), groups in self.pairs.items()
             ],
         }
@@ -188,11 +197,12 @@ class AgreementReport:
 
     def as_text(self) -> str:
         """Returns the text that the command prints."""
-        parts: list[str] = []
+        lines: list[str] = []
         for (first, second), groups in self.pairs.items():
-            parts.append(plain(f"{second.name} against {first.name} (errors: {second.name} minus {first.name})"))
-            parts += [as_text(_HEADER, list(self._rows(first, groups))), *map(plain, _reasons(groups))]
-        return "\n".join([*parts, *map(plain, self._facts())])
+            lines.append(plain(f"{second.name} against {first.name} (errors: {second.name} minus {first.name})"))
+            lines.append(as_text(_HEADER, list(self._rows(first, groups))))
+            lines += [plain(reason) for group in groups for reason in group.reasons()]
+        return "\n".join([*lines, *map(plain, self._facts())])
 
     def _rows(self, first: Rater, groups: Sequence[_Group]) -> Iterator[list[str]]:
         """Yields a row per group, and below it those of the paper where the first rater is people as there."""
@@ -250,35 +260,12 @@ class AgreementReport:
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
     """Returns the places of the responses of each group: all, languages, and categories in their papers' order."""
     order = {category: place for place, category in enumerate(rated_categories())}
+    languages: dict[str, list[int]] = {}
+    categories: dict[str, list[int]] = {}
+    for place, response in enumerate(responses):
+        languages.setdefault(response.language, []).append(place)
+        categories.setdefault(response.category, []).append(place)
     groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
-    for language in sorted({response.language for response in responses}):
-        groups["language", language] = [row for row, response in enumerate(responses) if response.language == language]
-    categories = {response.category for response in responses}
-    for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
-        groups["category", category] = [row for row, response in enumerate(responses) if response.category == category]
-    return groups
-
-
-def _group_json(group: _Group) -> dict[str, Any]:
-    return {
-        "by": group.by,
-        "group": group.group,
-        "responses": group.responses,
-        "n": group.agreement.pairs,
-        "questions": group.agreement.clusters,
-        "coverage": group.coverage,
-        "statistics": {
-            name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
-            for name, estimate in group.agreement.estimates.items()
-        },
-    }
-
-
-def _reasons(groups: Iterable[_Group]) -> Iterator[str]:
-    """Yields why a statistic is missing, once per group and reason."""
-    for group in groups:
-        missing: dict[str, list[str]] = {}
-        for name, estimate in group.agreement.estimates.items():
-            if estimate.reason is not None:
-                missing.setdefault(estimate.reason, []).append(_SHORT[name])
-        yield from (f"{group.by} {group.group}, {', '.join(names)}: {reason}" for reason, names in missing.items())
+    groups |= {("language", name): languages[name] for name in sorted(languages)}
+    in_order = sorted(categories, key=lambda name: (order.get(name, len(order)), name))
+    return groups | {("category", name): categories[name] for name in in_order}

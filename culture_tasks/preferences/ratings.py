@@ -58,14 +58,10 @@ class RatedAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class RatedQuestion:
-    """A question with its rated responses, no two with the same text.
-
-    The language is a code or ``und``; references, category and culture may be missing. The fingerprint is the same
-    however the question is written.
-    """
+    """A question with its rated responses, no two with the same text; facts but the language may be missing."""
 
     text: str
-    fingerprint: str
+    fingerprint: str  # the same however the question is written
     references: tuple[str, ...] = ()
     language: str = UNKNOWN
     category: str = ""
@@ -75,25 +71,15 @@ class RatedQuestion:
 
 @dataclass
 class Ratings:
-    """The rated responses of all sources.
+    """The rated responses of all sources."""
 
-    Attributes:
-        sources: What was read, as the manifest says it.
-        left_out: Numbers of responses that were left out, by reason.
-        test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
-        reading: What the rows were read from.
-        judges: The judge's identity with each rubric; empty where no judge rated.
-        shared: Facts that all ratings share, such as rater and scale, each with the first place that has it.
-        groups: The responses by question and rubric, before any is left out.
-    """
-
-    sources: list[dict[str, Any]] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-    test_items: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    sources: list[dict[str, Any]] = field(default_factory=list)  # what was read, as the manifest says it
+    left_out: Counter[str] = field(default_factory=Counter)  # numbers of responses, by reason
+    test_items: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # tasks and items, by fingerprint
     reading: DataReading = field(default_factory=DataReading)
-    judges: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    shared: dict[str, tuple[Any, str]] = field(default_factory=dict)
-    groups: dict[tuple[str, str], RatedQuestion] = field(default_factory=dict)
+    judges: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # identities by rubric, where a judge rated
+    shared: dict[str, tuple[Any, str]] = field(default_factory=dict)  # what all have in common, and where it is from
+    groups: dict[tuple[str, str], RatedQuestion] = field(default_factory=dict)  # responses by question and rubric
 
     @property
     def rated_by(self) -> dict[str, Any]:
@@ -115,7 +101,7 @@ class Ratings:
 
     def add(self, origin: str, responses: Iterable[RatedResponse | str], source: Mapping[str, Any]) -> int:
         """Takes the responses of a source in, but for unrated and blank ones, and returns how many are rated."""
-        digest, rated, rubrics = hashlib.sha256(), 0, set[str]()
+        digest, rated = hashlib.sha256(), 0
         for response in responses:
             if isinstance(response, str):
                 raise DataError(f"preferences: {response}")
@@ -126,8 +112,7 @@ class Ratings:
             read = "\x1f".join((item.question, *item.references, item.response, f"{rating!r}\x1e"))
             digest.update(read.encode("utf-8", "replace"))
             rated += 1
-            if response.rubric and response.rubric not in rubrics:
-                rubrics.add(response.rubric)
+            if response.rubric:
                 grader = rubric_named(response.rubric)
                 scale = (float(grader.lowest), float(grader.highest))
                 self.share("scale", scale, f"{origin}, row {response.row}")
@@ -153,17 +138,17 @@ class Ratings:
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the
         first by name. Equal texts count once, with the mean of their ratings.
         """
-        by_question: dict[str, list[tuple[str, RatedQuestion]]] = {}
-        for (name, rubric), group in self.groups.items():
-            by_question.setdefault(name, []).append((rubric, group))
+        by_question: dict[str, list[str]] = {}
+        for name, rubric in self.groups:
+            by_question.setdefault(name, []).append(rubric)
         questions = []
-        for rubrics in by_question.values():
-            _, question = min(rubrics, key=lambda group: (-len(group[1].answers), group[0]))
+        for name, rubrics in by_question.items():
+            numbers = {rubric: len(self.groups[name, rubric].answers) for rubric in sorted(rubrics)}
+            question = self.groups[name, max(numbers, key=numbers.__getitem__)]
             repeats: dict[str, list[RatedAnswer]] = {}
             for answer in question.answers:
                 repeats.setdefault(answer.text.strip(), []).append(answer)
-            surplus = sum(len(group.answers) for _, group in rubrics) - len(question.answers)
-            self.left_out["graded_by_another_rubric"] += surplus
+            self.left_out["graded_by_another_rubric"] += sum(numbers.values()) - len(question.answers)
             self.left_out["repeated_texts"] += len(question.answers) - len(repeats)
             # The exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order.
             question.answers = [
@@ -176,19 +161,11 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class ResultSelection:
-    """What to use of results.
+    """What to use of results; ``passed_over`` counts what isn't."""
 
-    Attributes:
-        tasks: Names or patterns; without any, all tasks that a judge graded.
-        judge: Whose verdicts count, ``backend:model`` or a backend; without one, those of the only judge that isn't
-            text overlap.
-        test_questions: Whether questions of tests may be used.
-        passed_over: What doesn't count, with its number.
-    """
-
-    tasks: Sequence[str] = ()
-    judge: str | None = None
-    test_questions: bool = False
+    tasks: Sequence[str] = ()  # names or patterns; without any, all tasks that a judge graded
+    judge: str | None = None  # ``backend:model`` or a backend; without one, the only judge that isn't text overlap
+    test_questions: bool = False  # whether questions of tests may be used
     passed_over: Counter[str] = field(default_factory=Counter)
 
     def samples(self, run: RunFiles, task: str) -> Iterator[JudgedSample]:
