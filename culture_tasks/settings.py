@@ -193,10 +193,8 @@ class Settings(BaseModel):
         host = parts.hostname or ""
         if proxy_bypass(host) or _is_in_network(host, getproxies().get("no", "")):
             return None
-        proxies = {scheme: name for scheme, name in getproxies().items() if scheme != "no"}
+        proxies = Settings.proxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
-        if proxy is not None and "://" not in proxy:
-            proxy = f"http://{proxy}"
         if proxy is not None and (scheme := proxy.partition("://")[0].lower()) not in ("http", "https"):
             name = f"{parts.scheme}_proxy" if parts.scheme in proxies else "all_proxy"
             raise SettingsError(
@@ -204,6 +202,12 @@ class Settings(BaseModel):
                 f"{parts.scheme.upper()}_PROXY to an HTTP proxy, or NO_PROXY to {host} to ask it directly."
             )
         return proxy
+
+    @staticmethod
+    def proxies() -> Mapping[str, str]:
+        """Returns the proxies that the usual variables name, by the scheme of the URLs that they are for."""
+        proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme != "no"}
+        return {scheme: proxy if "://" in proxy else f"http://{proxy}" for scheme, proxy in proxies.items()}
 
     @property
     def has_endpoint(self) -> bool:

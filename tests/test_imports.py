@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotlib", "openai", "pandas")
+HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotlib", "openai", "pandas", "pycountry")
 
 # Modules that run a model in the process, or are one, or are a data set: they are imported by a run that needs them,
 # and by nothing else.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
@@ -49,22 +48,3 @@ def test_a_file_appears_whole_and_not_through_a_link(tmp_path, capfd):
     assert (target.read_text(), link.is_symlink()) == ("another's", False)
     write_whole(type(target)("/dev/stdout"), "said")  # which is no place for a new file
     assert capfd.readouterr().out == "said"
-
-
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "agreement.txt"),
-        ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "ratings.csv"),
-        ("compare missing missing --json gate.json", "gate.json"),
-    ],
-)
-def test_no_command_writes_through_a_link_that_lies_in_the_folder(tmp_path, monkeypatch, command, output):
-    monkeypatch.chdir(tmp_path)
-    data, target = tmp_path / "data.jsonl", tmp_path / "target"
-    rows = [{"question": f"q{n}", "answer": "a b", "response": f"a {n}", "human_rating": n % 5 + 1} for n in range(12)]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    target.write_text("another's")
-    (tmp_path / output).symlink_to(target)
-    main(command.format(data=data).split())
-    assert (target.read_text(), (tmp_path / output).is_symlink()) == ("another's", False)

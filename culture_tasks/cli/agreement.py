@@ -33,25 +33,21 @@ judges), and optionally rubric, category, language, associated_culture, model an
 def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
+    add = parser.add_argument
     judges = "judge, such as openai:gpt-4o or lexical; may be repeated, to compare judges (default: CULTURE_JUDGE)"
-    parser.add_argument("--judge", action="append", metavar="SPEC", help=judges)
+    add("--judge", action="append", metavar="SPEC", help=judges)
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
-    parser.add_argument("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
+    add("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
-    parser.add_argument("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
+    add("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
     folder = "also write this text, JSON, and all ratings as CSV to this folder"
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
-    part = parser.add_mutually_exclusive_group()
-    part.add_argument("--limit", type=common.at_least(1), metavar="N", help="use only the first N responses")
-    part.add_argument("--sample", type=common.at_least(1), metavar="N", help="use N responses drawn at random")
+    add("-o", "--output", type=Path, metavar="DIR", help=folder)
+    sample = "use N responses drawn at random (default: all)"
+    add("--sample", type=common.at_least(1), metavar="N", help=sample)
     seed = "seed of the sample and of the bootstrap (default: %(default)s)"
-    parser.add_argument("--seed", type=common.at_least(0), default=0, help=seed)
+    add("--seed", type=common.at_least(0), default=0, help=seed)
     resamples = "bootstrap resamples (default: %(default)s)"
-    parser.add_argument("--resamples", type=common.at_least(1), default=1_000, metavar="N", help=resamples)
-    confidence = "confidence of the intervals (default: %(default)s)"
-    parser.add_argument("--confidence", type=common.between_0_and_1, default=0.95, metavar="P", help=confidence)
-    skip_invalid = "skip rows that can't be used, instead of refusing the data"
-    parser.add_argument("--skip-invalid", action="store_true", help=skip_invalid)
+    add("--resamples", type=common.at_least(1), default=1_000, metavar="N", help=resamples)
     common.add_json(parser)
     parser.set_defaults(handler=_run)
 
@@ -63,16 +59,16 @@ def _run(options: argparse.Namespace) -> int:
         with common.writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
     specs = _specs(options, settings)
-    rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
-    intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
     check_revisions(settings)
-    data = load(options.data, settings, **rows, seed=options.seed, needs_human=len(specs) == 1)
+    rows = {name: getattr(options, name) for name in ("rubric", "sample", "seed")}
+    data = load(options.data, settings, **rows, needs_human=len(specs) == 1)
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
         judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
     raters = [*([human] if human else []), *judge_raters]
-    report = AgreementReport(data, raters, {**rows, **intervals, "least_coverage": settings.judge_min_coverage})
+    intervals = {"resamples": options.resamples, "least_coverage": settings.judge_min_coverage}
+    report = AgreementReport(data, raters, rows | intervals)
     paths = [] if folder is None else report.write(folder)
     if options.json:
         common.print_json(report.to_json())

@@ -75,11 +75,10 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command on arguments, or on the process's own.
+    """Runs the command on arguments, or on the process's own, and returns its exit status.
 
-    Returns:
-        Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
-        as for ``compare``), 130 after Ctrl-C.
+    It is 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else, as for
+    ``compare``), 130 after Ctrl-C.
     """
     words = sys.argv[1:] if arguments is None else arguments
     options = argparse.Namespace()

@@ -39,7 +39,6 @@ def register(add_parser: common.AddParser) -> None:
     for parser in (build, stat):
         add = parser.add_argument
         add("sources", nargs="+", metavar="SOURCE", help=sources)
-        add("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
         common.add_tasks(parser, "tasks or groups to take from results")
         add("--judge", metavar="SPEC", help="whose verdicts count in results: openai:gpt-4o, lexical")
         for name, values, metavar in (("language", "languages", "CODE"), ("category", "categories", "NAME")):
@@ -68,7 +67,7 @@ def _read(options: argparse.Namespace, settings: Settings, hold_out: Sequence[Ta
     check_revisions(settings)
     tasks = [task.name for task in common.matching_tasks(options.tasks, "preferences")]
     selection = ResultSelection(tasks, options.judge, options.test_questions)
-    return rule, read_ratings(options.sources, options.rating, selection, settings)
+    return rule, read_ratings(options.sources, selection, settings)
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -10,16 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import (
-    INTERRUPTED,
-    AddParser,
-    add_json,
-    at_least,
-    print_json,
-    show,
-    with_progress,
-    writing,
-)
+from culture_tasks.cli import options as common
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -40,27 +31,27 @@ For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai
 """
 
 
-def register(add_parser: AddParser) -> None:
+def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
+    add = parser.add_argument
     judge = "the judge, as in CULTURE_JUDGE; repeat the option for several judges (default: that variable)"
-    parser.add_argument("--judge", action="append", metavar="SPEC", help=judge)
-    failed_only = "keep the scored verdicts, and ask only for the others"
-    parser.add_argument("--failed-only", action="store_true", help=failed_only)
+    add("--judge", action="append", metavar="SPEC", help=judge)
+    add("--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others")
     sample = (
         "grade N responses of each task, drawn evenly from cultures and clusters; where another judge graded all of "
         "them, the report estimates this judge's score of all"
     )
-    parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
+    add("--sample", type=common.at_least(2), metavar="N", help=sample)
     batch = (
         "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most); if interrupted, "
         "the same command goes on"
     )
-    parser.add_argument("--batch", action="store_true", help=batch)
+    add("--batch", action="store_true", help=batch)
     resend = "with --batch, send requests again whose results can't be fetched, and pay for them a second time"
-    parser.add_argument("--resend", action="store_true", help=resend)
-    add_json(parser)
+    add("--resend", action="store_true", help=resend)
+    common.add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -75,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
             return _rejudge(options, stack)
     except KeyboardInterrupt:
         _say("Interrupted. The same command goes on; without a verdict cache (CULTURE_JUDGE_CACHE=off) it begins anew.")
-        return INTERRUPTED
+        return common.INTERRUPTED
 
 
 def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
@@ -101,17 +92,17 @@ def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
     summaries: list[dict[str, Any]] = []
     for grading in gradings:
         for run in grading.runs:
-            with writing("rejudge", run.files.result_file.parent):
-                new = grading.write(run, progress=partial(with_progress, label="verdicts"), prices=prices)
+            with common.writing("rejudge", run.files.result_file.parent):
+                new = grading.write(run, progress=partial(common.with_progress, label="verdicts"), prices=prices)
             summaries.append(_summary(new, run.tasks, grading.session.settings.judge))
             if not options.json:
                 _print(summaries[-1], prices, shows_judge=len(gradings) > 1)
     if in_batches is not None:
         in_batches.finish()
     if options.json:
-        print_json({"currency": prices.currency, "runs": summaries})
+        common.print_json({"currency": prices.currency, "runs": summaries})
     if refusal := refused_requests():
-        show(refusal, sys.stderr if options.json else None)
+        common.show(refusal, sys.stderr if options.json else None)
     return 0
 
 
@@ -124,7 +115,7 @@ def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]
 
 
 def _say(line: str) -> None:
-    show(line, sys.stderr)
+    common.show(line, sys.stderr)
 
 
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
@@ -148,7 +139,7 @@ def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> 
 
 def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> None:
     judge = f", judge {summary['judge']}" if shows_judge else ""
-    show(f"{summary['result_file']}{judge}")
+    common.show(f"{summary['result_file']}{judge}")
     rows = [
         [f"{value:.4f}" if isinstance(value, float) else printable(str(value)) for value in score.values()]
         for score in summary["scores"]

@@ -27,7 +27,7 @@ def register(add_parser: AddParser) -> None:
     )
     parser.add_argument("--model", metavar="TYPE", help=model)
     arguments = "as a harness takes them, such as pretrained=…; for endpoint model=NAME,base_url=ADDRESS"
-    parser.add_argument("--model-args", default="", metavar="ARGS", help=arguments)
+    parser.add_argument("--model-args", "--model_args", default="", metavar="ARGS", help=arguments)
     harness = "harness that loads the model (default: lm_eval where it has the type)"
     parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=harness)
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")

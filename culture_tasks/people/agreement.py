@@ -140,7 +140,7 @@ class _Group(NamedTuple):
 class AgreementReport:
     """The agreement of each rater with each later one; errors are the second's rating less the first's.
 
-    The user's options are ``resamples``, ``confidence`` and ``seed`` of the intervals, and ``least_coverage``, below
+    The user's options are ``resamples`` and ``seed`` of the intervals, and ``least_coverage``, below
     which a group is marked.
     """
 
@@ -159,7 +159,6 @@ class AgreementReport:
             [second.ratings[row] for row in rows],
             clusters=[self.data.responses[row].item.question for row in rows],
             resamples=self.options["resamples"],
-            confidence=self.options["confidence"],
             rng=np.random.default_rng(self.options["seed"]),
         )
         return _Group(by, label, len(rows), statistics)
@@ -174,7 +173,6 @@ class AgreementReport:
                 "fingerprint": data.fingerprint,
                 "responses": len(data.responses),
                 "questions": len({response.item.question for response in data.responses}),
-                "skipped_rows": data.skipped,
                 "responses_equal_to_a_reference": data.verbatim,
             },
             "options": dict(self.options),
@@ -220,8 +218,6 @@ class AgreementReport:
     def _facts(self) -> Iterator[str]:
         data = self.data
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
-        if data.skipped:
-            yield f"rows skipped because they can't be used: {data.skipped}"
         if data.verbatim:
             yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
         for rater in self.raters:
@@ -229,7 +225,7 @@ class AgreementReport:
                 outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(rater.outcomes.items()))
                 yield f"judge: {rater.description}; verdicts: {outcomes}"
         how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
-        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
+        yield f"in parentheses: 95% bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
         if data.like is not None and data.like.published:
             yield f"rows that begin with 'paper': {data.like.published_in}"

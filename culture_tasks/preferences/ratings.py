@@ -27,7 +27,6 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.people.rated_responses import (
     NO_CATEGORY,
     PEOPLE,
-    RATING_COLUMNS,
     UNKNOWN,
     RatedResponse,
     ResponseRow,
@@ -85,7 +84,7 @@ class Ratings:
     def rated_by(self) -> dict[str, Any]:
         """Who rated, and on which scale (None where it isn't known), as the manifest says it."""
         rater, scale = self.shared["rater"][0], self.shared.get("scale", (None, ""))[0]
-        kind = "judge" if self.judges else "people" if rater == PEOPLE else "column"
+        kind = "judge" if self.judges else "people"
         judges = [self.judges[rubric] for rubric in sorted(self.judges)]
         return {"kind": kind, "name": rater, "judges": judges, "scale": scale}
 
@@ -200,8 +199,8 @@ class ResultSelection:
         raise DataError(f"preferences: {judged.logged.where}: {task} {problem}")
 
 
-def read_ratings(sources: Sequence[str], column: str | None, selection: ResultSelection, settings: Settings) -> Ratings:
-    """Reads tables of rated rows with their ratings in a column (None: people's), and files and folders of results."""
+def read_ratings(sources: Sequence[str], selection: ResultSelection, settings: Settings) -> Ratings:
+    """Reads tables of rows that people rated, and files and folders of results."""
     ratings = Ratings()
     results: list[Path] = []
     offers = [name for key, offer in offered().items() for name in (key, offer.source.hub) if name]
@@ -215,25 +214,23 @@ def read_ratings(sources: Sequence[str], column: str | None, selection: ResultSe
         if source not in offers and (path.is_dir() or parse_name(path) is not None):
             results.append(path)
         else:
-            _read_rows(ratings, source, column, settings)
+            _read_rows(ratings, source, settings)
     if results:
         _read_results(ratings, results, selection)
     return ratings
 
 
-def _read_rows(ratings: Ratings, source: str, column: str | None, settings: Settings) -> None:
+def _read_rows(ratings: Ratings, source: str, settings: Settings) -> None:
     table, _ = table_of(source, settings)
-    columns = {name for row in table.rows for name in row}
-    column = column or rating_column(table)
-    ratings.share("rater", PEOPLE if column in RATING_COLUMNS else column, table.origin)
+    ratings.share("rater", PEOPLE, table.origin)
     ratings.reading |= table.reading
     name = Path(table.origin).name if table.local else table.origin
-    responses = rated_responses(table, ResponseRow, settings, column=column)
-    facts = {"kind": "rows", "name": name, "model": "", "task": ""}
-    if column not in columns or not ratings.add(table.origin, responses, facts):
+    responses = rated_responses(table, ResponseRow, settings)
+    if not ratings.add(table.origin, responses, {"kind": "rows", "name": name, "model": "", "task": ""}):
+        columns = sorted({name for row in table.rows for name in row})
         raise DataError(
-            f"preferences: {table.origin}: no row has a rating in the column {column!r}.{nearest(column, columns)} "
-            f"Found the columns {', '.join(sorted(columns))}. Name another with --rating."
+            f"preferences: {table.origin}: no row has a rating in the column {rating_column(table)!r}. Found the "
+            f"columns {', '.join(columns)}."
         )
 
 

@@ -33,11 +33,7 @@ class PrintedNumber(NamedTuple):
 
 
 def number(printed: str) -> PrintedNumber:
-    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``.
-
-    Raises:
-        ValueError: If it has another form.
-    """
+    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``; another form is a ValueError."""
     match = _PRINTED.fullmatch(printed)
     if match is None:
         raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
@@ -76,19 +72,11 @@ class Measure(_Strict):
 
 
 class PublishedColumn(_Strict):
-    """A column.
+    """A column; an aggregate is of the columns that differ from it in the dimension ``over`` alone."""
 
-    Attributes:
-        label: The heading in the paper, spanning headings included.
-        measure: Which of the table's measures its numbers are.
-        keys: The keys of its cells.
-        aggregate: Whether it is the mean or the variance of other columns.
-        over: The dimension in which those columns differ.
-    """
-
-    label: str
-    measure: str
-    keys: Mapping[str, str]
+    label: str  # the heading in the paper, spanning headings included
+    measure: str  # which of the table's measures its numbers are
+    keys: Mapping[str, str]  # of its cells
     aggregate: Literal["mean", "variance"] | None = None
     over: str | None = None
 
@@ -120,33 +108,19 @@ class PublishedCell(NamedTuple):
 
 
 class PublishedTable(_Strict):
-    """A table of results as a paper prints it.
+    """A table of results as a paper prints it."""
 
-    Attributes:
-        name: The name for :func:`load`.
-        benchmark: The benchmark that the results are of.
-        paper: The paper.
-        table: The table's number there, or a place in words where the numbers are in no table.
-        judge: The model that graded, as the paper names it; None if no model grades.
-        missing: The meaning of a cell without a number; None if every cell has one.
-        notes: Remarks for a reader.
-        contradictions: Printed aggregates that no rounding of the printed cells can give, each with the recomputed one.
-        measures: The measures by name.
-        columns: The columns, from left to right.
-        rows: The rows, from top to bottom.
-    """
-
-    name: str
+    name: str  # for :func:`load`
     benchmark: str
     paper: Paper
-    table: int | str
-    judge: str | None
-    missing: Missing | None
-    notes: tuple[str, ...]
-    contradictions: tuple[str, ...] = ()
-    measures: Mapping[str, Measure]
-    columns: tuple[PublishedColumn, ...]
-    rows: tuple[PublishedRow, ...]
+    table: int | str  # its number there, or a place in words where the numbers are in no table
+    judge: str | None  # the model that graded, as the paper names it; None if no model grades
+    missing: Missing | None  # the meaning of a cell without a number
+    notes: tuple[str, ...]  # for a reader
+    contradictions: tuple[str, ...] = ()  # printed aggregates that no rounding of cells can give, each recomputed
+    measures: Mapping[str, Measure]  # by name
+    columns: tuple[PublishedColumn, ...]  # from left to right
+    rows: tuple[PublishedRow, ...]  # from top to bottom
 
     @property
     def place(self) -> str:
@@ -167,11 +141,7 @@ class PublishedTable(_Strict):
                 yield PublishedCell({**row.keys, **column.keys}, measure, printed)
 
     def printed(self, **keys: str) -> str | None:
-        """Returns the number as printed in the one cell that has these keys; None if it has no number.
-
-        Raises:
-            KeyError: If no cell, or more than one, has them.
-        """
+        """Returns the number as printed in the one cell that has these keys (else a KeyError); None if it has none."""
         cells = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
         if len(cells) != 1:
             raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(cells)}.")
@@ -188,11 +158,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> PublishedTable:
-    """Returns a published table, such as ``cedar_table_1``; :func:`names` has all.
-
-    Raises:
-        DataError: If there is no such table.
-    """
+    """Returns a published table, such as ``cedar_table_1``; :func:`names` has all."""
     if name not in names():
         raise DataError(f"published: unknown table {name!r}.{nearest(name, names())} There are {', '.join(names())}.")
     return PublishedTable.model_validate_json((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))

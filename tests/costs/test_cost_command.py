@@ -51,11 +51,7 @@ def test_before_a_run_tokens_and_money_lie_between_the_least_and_the_most(words,
     assert task["money"]["low"] == pytest.approx((least * 2.5 + 50 * 10) / 1e6)
     assert task["money"]["high"] == pytest.approx((most * 2.5 + 10240 * 10) / 1e6)
     assert task["measured"] is False
-    [three] = cost(capsys, *arguments, "--repeats", "3")["tasks"]
     [batch] = cost(capsys, *arguments, "--batch")["tasks"]
-    assert (three["questions"], three["verdicts"]) == (10, 30)
-    assert three["tokens_in"]["high"] == pytest.approx(3 * task["tokens_in"]["high"])
-    assert three["money"]["low"] == pytest.approx(3 * task["money"]["low"], rel=1e-4)
     assert batch["money"]["high"] == pytest.approx(task["money"]["high"] / 2)
 
 
@@ -134,18 +130,3 @@ def test_a_judge_without_an_endpoint_costs_nothing(capsys):
     assert main(["cost", "--tasks", "care_zh", "--judge", "none"]) == 0
     assert "costs are known only of judges behind an endpoint" in capsys.readouterr().out
     assert cost(capsys, "--tasks", "care_zh", "--judge", "lexical")["totals"] == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--width", "3", "--tasks", "care_zh"], "with --results, which --sample and --width need"),
-        (["--width", "3", "--results", "runs", "--sample", "4"], "--width and --sample. Leave out one"),
-        ([], "cost: name tasks, such as --tasks care, or finished runs"),
-        (["--tasks", "car"], "no task 'car'. Did you mean 'care'?"),
-        (["--results", "/nowhere"], "no such file"),
-    ],
-)
-def test_errors_say_what_to_do(arguments, said, capsys):
-    assert main(["cost", *arguments]) == 1
-    assert said in capsys.readouterr().err

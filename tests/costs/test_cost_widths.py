@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.sample_files import LEXICAL, care_sample, write_run
+from support.sample_files import care_sample, write_run
 
 from culture_tasks.cli.main import main
 
@@ -49,11 +49,3 @@ def test_money_is_the_judges_share_and_the_table_says_what_it_means(tmp_path, ca
     assert main(["cost", "--results", str(tmp_path), "--width", "8", "--judge", "lexical"]) == 0
     printed = capsys.readouterr().out
     assert ("| care_zh | 10 | ±8.4 | 5 | - |" in printed, "Set CULTURE_SUBSET" in printed) == (True, True)
-
-
-def test_scores_that_are_all_alike_and_text_overlap_tell_nothing(tmp_path, capsys):
-    write_ratings(tmp_path, [4.0] * 10)
-    write_run(tmp_path, "b", {"care_zh": [care_sample(n, n, judge=LEXICAL) for n in (1, 9)]})
-    for tasks in ([], ["--tasks", "cedar_text"]):
-        assert main(["cost", "--results", str(tmp_path), "--width", "3", *PAPERS_JUDGE, *tasks]) == 1
-        assert "scores that vary" in capsys.readouterr().err

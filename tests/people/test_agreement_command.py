@@ -60,12 +60,8 @@ def data(tmp_path):
     return write_json(tmp_path / "rated.json", list(care_rows()))
 
 
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "CULTURE_JUDGE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache.sqlite3"))
-    return lambda *arguments: main(["agreement", *map(str, arguments)])
+def run(*arguments):
+    return main(["agreement", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -81,7 +77,7 @@ def fakes(monkeypatch):
     return made
 
 
-def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
+def test_lexical_judge_from_end_to_end(data, tmp_path, capsys):
     assert run("--judge", "lexical", "--data", data, "-o", tmp_path / "out", "--resamples", 50) == 0
     printed = capsys.readouterr().out
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
@@ -98,7 +94,7 @@ def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
     assert overall["low"] < overall["value"] < overall["high"]
 
 
-def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes, data, tmp_path, capsys):
+def test_two_judges_with_and_without_people_are_named_in_every_output(fakes, data, tmp_path, capsys):
     judges = ("--judge", "openai:kind", "--judge", "openai:strict", "--resamples", 10)
     run(*judges, "--data", data, "-o", tmp_path / "a")
     assert fakes["kind"].checked == len({(row["question"], row["response"]) for row in care_rows()})
@@ -115,7 +111,7 @@ def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes
     assert "paper" not in printed
 
 
-def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
+def test_failures_are_counted_and_never_scored(fakes, tmp_path, capsys):
     rows = [*care_rows(questions=10, responses=1)]
     for row, outcome in zip(rows, ("refused", "failed", "failed", "unparsable"), strict=False):
         row["response"] = outcome
@@ -128,7 +124,7 @@ def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
     assert found["comparisons"][0]["groups"][0]["coverage"] == 0.6
     assert found["judges"][0]["outcomes"] == {"refused": 1, "failed": 2, "unparsable": 1, "scored": 6}
     first = csv_rows(tmp_path / "out" / "ratings.csv")[0]
-    assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")
+    assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")  # no formula
     assert run("--judge", "openai:kind", "--data", write_json(path, rows[:3]), "--json") == 0
     [pair] = json.loads(capsys.readouterr().out)["comparisons"]
     assert pair["groups"][0]["statistics"]["pearson"] == {
@@ -137,21 +133,3 @@ def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
         "high": None,
         "reason": "no response has both ratings",
     }
-
-
-def test_texts_from_data_can_not_act(run, tmp_path):
-    rows = [row | {"cul_type": "=cmd|'[x](http://a)<b>", "question": "=1+1"} for row in care_rows(3, 2)]
-    path = write_json(tmp_path / "rows.json", rows)
-    run("--judge", "lexical", "--data", path, "--rubric", "care_literacy", "-o", tmp_path / "out", "--resamples", 10)
-    cells = [cell for row in csv_rows(tmp_path / "out" / "ratings.csv") for cell in (*row, *row.values())]
-    assert not [cell for cell in cells if cell.startswith("=")]
-
-
-def test_bad_choices_are_named_before_anything_runs(run, capsys):
-    for arguments, message in (
-        (["--judge", "none"], "gives no ratings"),
-        ([], "no judge is configured"),
-        (["--judge", "lexical", "-o", "/dev/null/x"], "can't write to"),
-    ):
-        assert run(*arguments) == 1
-        assert message in capsys.readouterr().err

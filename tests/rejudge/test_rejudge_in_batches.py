@@ -304,30 +304,6 @@ def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(se
     assert_paid_once(server, results)
 
 
-@pytest.mark.parametrize(
-    ("environment", "options", "said"),
-    [
-        ({}, ["--judge", "lexical", "--batch"], "openai:<model>, found lexical"),
-        ({}, ["--judge", "openai:a", "--judge", "openai:b", "--batch"], "batches ask one judge"),
-        ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "and the verdict cache"),
-        ({}, ["--judge", "openai:a", "--resend"], "--resend needs --batch"),
-        (
-            {"OPENAI_BASE_URL": "", "AZURE_OPENAI_ENDPOINT": "https://x.azure.com", "OPENAI_API_VERSION": "1"},
-            ["--judge", "openai:a", "--batch"],
-            "Azure offers batches at its OpenAI-compatible address",
-        ),
-    ],
-)
-def test_a_request_for_batches_that_can_not_be_is_refused_at_once(
-    server, results, monkeypatch, capsys, environment, options, said
-):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert main(["rejudge", str(results), *options]) == 1
-    assert said in capsys.readouterr().err
-    assert server.requests == []
-
-
 def test_a_damaged_file_is_refused(server, results, capsys):
     (results / "judge_batches.json").write_text("{", encoding="utf-8")
     assert rejudge(results) == 1
