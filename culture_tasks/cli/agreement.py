@@ -1,4 +1,4 @@
-"""``culture-tasks agreement``: does a judge agree with people, or with another judge?"""
+"""``culture-tasks agreement``: does a judge agree with people, and with another judge?"""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ and by category. With several judges, each is compared with people and with each
 """
 
 _EPILOG = """\
-FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating (not to compare
-judges), and optionally rubric, category, language, associated_culture, model and source. For example:
+FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating, and optionally
+rubric, category, language, associated_culture, model and source. For example:
   culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
   culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl
 """
@@ -61,12 +61,11 @@ def _run(options: argparse.Namespace) -> int:
     specs = _specs(options, settings)
     check_revisions(settings)
     rows = {name: getattr(options, name) for name in ("rubric", "sample", "seed")}
-    data = load(options.data, settings, **rows, needs_human=len(specs) == 1)
-    human = human_rater(data.responses)
+    data = load(options.data, settings, **rows)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
         judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
-    raters = [*([human] if human else []), *judge_raters]
+    raters = [human_rater(data.responses), *judge_raters]
     intervals = {"resamples": options.resamples, "least_coverage": settings.judge_min_coverage}
     report = AgreementReport(data, raters, rows | intervals)
     paths = [] if folder is None else report.write(folder)

@@ -73,10 +73,8 @@ class Rater:
         return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {prompts})"
 
 
-def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
-    """Returns people's ratings as a rater, or None if the data have none."""
-    if all(response.human is None for response in responses):
-        return None
+def human_rater(responses: Sequence[RatedResponse]) -> Rater:
+    """Returns people's ratings as a rater."""
     return Rater("human", tuple(math.nan if response.human is None else response.human for response in responses))
 
 

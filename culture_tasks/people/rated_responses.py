@@ -74,15 +74,10 @@ class ResponseRow(TableRow):
     id: Any = None
 
 
-class GradableRow(ResponseRow):
-    """One row that a judge can grade."""
-
-    reference: Text | Annotated[list[Text], Field(min_length=1)]
-
-
-class RatedRow(GradableRow):
+class RatedRow(ResponseRow):
     """One row that a judge can grade and a person has rated."""
 
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
     human_rating: Rating
 
 
@@ -216,18 +211,11 @@ class RatedResponses:
 
 
 def load(
-    data: str,
-    settings: Settings,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    rubric: str | None = None,
-    needs_human: bool = True,
+    data: str, settings: Settings, *, sample: int | None = None, seed: int = 0, rubric: str | None = None
 ) -> RatedResponses:
     """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
-    One rubric grades all rows where it is named, else that of each row or of its category. ``needs_human`` requires a
-    human rating in every row.
+    One rubric grades all rows where it is named, else that of each row or of its category.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -238,8 +226,7 @@ def load(
     if like is None:
         columns = {name for row in table.rows[:1] for name in row}
         like = next((ratings for ratings in offered().values() if ratings.known_by <= columns), None)
-    model = RatedRow if needs_human else GradableRow
-    responses = list(or_raise(rated_responses(table, model, settings, rubric=rubric)))
+    responses = list(or_raise(rated_responses(table, RatedRow, settings, rubric=rubric)))
     for response in responses:
         _check_gradable(response, table.where(response.row - table.first_row))
     if sample is not None and sample < len(responses):

@@ -175,33 +175,27 @@ def draw(
             turn = _sha256(f"{seed}\n{population.task}\n{item}")
             name = "r" + _sha256(f"row\n{population.fingerprint}\n{item}")[:12]  # or Excel reads a number
             strata.setdefault((place, response.culture), []).append(_Drawn(turn, name, place, response))
-    sizes = {stratum: len(members) for stratum, members in strata.items()}
-    shares = _shares(sizes, number)
-    picks = [
-        pick
-        for stratum, members in strata.items()
-        for pick in sorted(members, key=attrgetter("turn"))[: shares[stratum]]
-    ]
+    shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
+    picks: list[_Drawn] = []
+    design_strata: dict[int, list[DesignStratum]] = {}
+    for (place, culture), members in strata.items():
+        drawn = shares[place, culture]
+        picks += sorted(members, key=attrgetter("turn"))[:drawn]
+        stratum = DesignStratum(culture=culture, size=len(members), drawn=drawn)
+        design_strata.setdefault(place, []).append(stratum)
     picks.sort(key=attrgetter("turn", "name"))
-    design = Design(
-        culture_tasks=__version__,
-        created=now.isoformat(timespec="seconds"),
-        seed=seed,
-        populations=tuple(
-            DesignPopulation(
-                model=population.model,
-                task=population.task,
-                fingerprint=population.fingerprint,
-                strata=tuple(
-                    DesignStratum(culture=culture, size=size, drawn=shares[of_population, culture])
-                    for (of_population, culture), size in sizes.items()
-                    if of_population == place
-                ),
-            )
-            for place, population in enumerate(populations)
-        ),
-        rows=tuple(_design_row(pick) for pick in picks),
-    )
+    sources = [
+        DesignPopulation(
+            model=population.model,
+            task=population.task,
+            fingerprint=population.fingerprint,
+            strata=tuple(design_strata[place]),
+        )
+        for place, population in enumerate(populations)
+    ]
+    rows = tuple(map(_design_row, picks))
+    created = now.isoformat(timespec="seconds")
+    design = Design(culture_tasks=__version__, created=created, seed=seed, populations=tuple(sources), rows=rows)
     return design, [pick.response for pick in picks]
 
 

@@ -50,8 +50,6 @@ def test_a_file_of_ones_own(tmp_path):
     assert (loaded.like, loaded.verbatim) == (None, 1)
     assert (first.category, first.language, first.rubric) == (NO_CATEGORY, "und", "care_literacy")
     assert (second.category, second.language, second.item.references) == ("=food|", "sw", ("a", "s"))
-    bare = [{name: value for name, value in OWN_ROW.items() if name != "human_rating"}]
-    assert load(saved(tmp_path, bare), None, needs_human=False).responses[0].human is None
 
 
 def test_a_sample_is_drawn_by_the_seed(tmp_path):
