@@ -189,7 +189,7 @@ def draw(
             model=population.model,
             task=population.task,
             fingerprint=population.fingerprint,
-            strata=tuple(design_strata[place]),
+            strata=tuple(design_strata.get(place, ())),
         )
         for place, population in enumerate(populations)
     ]
