@@ -52,151 +52,122 @@ def world(tmp_path_factory):
     return folder
 
 
-def given(change):
-    """A second row of an own table, with something else in it."""
-    return {"rows.jsonl": [OWN, OWN | change]}
-
-
-AGREEMENT = "agreement --judge lexical --data rows.jsonl -o out"
-BUILD = "preferences build rated.jsonl -o out"
-STAT = "preferences stat"
-RESULTS = "20260101_000000_results.json"
 REJUDGE = "rejudge runs --judge openai:a"
 COST = "cost --judge openai:gpt-4o"
-SCALES = "different scales: care_literacy (1 to 10), lave (1 to 2)"
+AZURE = "AZURE_OPENAI_ENDPOINT=https://x.azure.com OPENAI_API_VERSION=1"
+CANT_TELL = "can't tell whether questions of care_ar are among the training data"
+TOO_FEW = "-n 14 is too few for 3 strata (cultures of each task of each model), which need 5 each"
 
-REFUSALS = [
-    # agreement of judges and people
-    ("agreement", {}, "no judge is configured"),
-    ("agreement --judge none", {}, "gives no ratings"),
-    ("agreement --judge lexical --judge lexical", {}, "is named twice"),
-    ("agreement --judge lexical -o /dev/null/x", {}, "can't write to"),
-    (AGREEMENT, given({"human_rating": 11}), "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
-    (AGREEMENT, given({"human_rating": "good"}), "row 2, field 'human_rating': found 'good'"),
-    (AGREEMENT, given({"reference": []}), "row 2, field 'reference"),
-    (AGREEMENT, given({"rubric": "care_literary"}), "Did you mean 'care_literacy'"),
-    (AGREEMENT, given({"category": "Literature"}), "row 2, field 'category': care: unknown category 'Literature'"),
-    (AGREEMENT, given({"response": "[LMMS_EVAL_BUDGET_EXCEEDED]"}), "row 2, field 'response': found no response"),
-    (AGREEMENT, given({"rubric": None}), "row 2: no rubric for the category 'none'. Either choose one for all"),
-    (AGREEMENT, given({"rubric": "lave", "human_rating": 2}), SCALES),
-    (AGREEMENT, {"rows.jsonl": [UNRATED | {"human_ratings": 3}]}, "no column 'human_rating'. Did you mean 'human_rat"),
+COMMANDS = {
+    # agreement of judges with people
+    "agreement": "no judge is configured",
+    "agreement --judge none": "gives no ratings",
+    "agreement --judge lexical --judge lexical": "is named twice",
+    "agreement --judge lexical -o /dev/null/x": "can't write to",
     # preferences from rows
-    (
-        "preferences build rows.jsonl -o out",
-        {"rows.jsonl": [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)]},
-        "no pair is left of 2 questions, 3 responses, 1 ties, 1 questions with one",
-    ),
-    (
-        "preferences build rows.jsonl -o out",
-        {"rows.jsonl": [row("q", "a", 5), {"question": "q"}]},
-        "row 2, field 'response': found nothing",
-    ),
-    (f"{BUILD} --culture native", {}, "3 questions not drawn for culture"),
-    (f"{BUILD} --language zj", {}, "--language zj: no question has it. Expected one of zh."),
-    (f"{BUILD} --category literarcy", {}, "care: unknown category 'literarcy'. Did you"),
-    (f"{BUILD} --hold-out blendd", {}, "--hold-out: no task 'blendd'. Did you mean 'blend'"),
-    (f"{BUILD} --hold-out none,care", {}, "--hold-out: no task 'none'"),
-    (f"CULTURE_TASKS_DATA=empty {BUILD}", {}, "can't tell whether questions of care_ar are among the training data"),
-    ("preferences build rated.jsonl -o taken", {}, "taken is there already. Remove it, or name a new folder with -o."),
-    ("preferences build rated.jsonl -o .", {}, "-o . is there already. Remove it, or name a new folder with -o."),
-    (
-        f"{STAT} rows.jsonl",
-        {"rows.jsonl": [*rows_of(700), row("q", "b", 11)]},
-        "rows.jsonl, row 2101, field 'human_rating': found 11. Expected a number from 1 to",
-    ),
-    (f"{STAT} rows.jsonl", {"rows.jsonl": [row("q", "b", 5, cul_type="Socal norms")]}, "row 1, field 'category'"),
-    (
-        f"{STAT} rows.jsonl",
-        {"rows.jsonl": [row("q", "a", 3), row("q", "b", 2, rubric="lave")]},
-        "has the scale (1.0, 2.0), and ",
-    ),
-    (f"{STAT} rows.jsonl", {"rows.jsonl": [row("q", "b", 5, colour="red")]}, "unknown column 'colour'"),
-    (f"{STAT} rows.jsonl", {"rows.jsonl": [row("q", "a", None)]}, "no row has a rating in the column 'human_rating'"),
-    (f"{STAT} geyang627/CAR", {}, "no such file or folder. Did you mean 'geyang627/CARE'?"),
+    "preferences build rated.jsonl -o out --culture native": "3 questions not drawn for culture",
+    "preferences build rated.jsonl -o out --language zj": "--language zj: no question has it. Expected one of zh.",
+    "preferences build rated.jsonl -o out --category literarcy": "care: unknown category 'literarcy'. Did you",
+    "preferences build rated.jsonl -o out --hold-out blendd": "--hold-out: no task 'blendd'. Did you mean 'blend'",
+    "preferences build rated.jsonl -o out --hold-out none,care": "--hold-out: no task 'none'",
+    "CULTURE_TASKS_DATA=empty preferences build rated.jsonl -o out": CANT_TELL,
+    "preferences build rated.jsonl -o taken": "taken is there already. Remove it, or name a new folder with -o.",
+    "preferences build rated.jsonl -o .": "-o . is there already. Remove it, or name a new folder with -o.",
+    "preferences stat geyang627/CAR": "no such file or folder. Did you mean 'geyang627/CARE'?",
     # preferences from results
-    ("preferences build gemma qwen -o out", {}, f"care_zh {TEST}. To train on them all the same, add --train-on-test"),
-    (f"{STAT} rated.jsonl gemma", {}, "has the rater openai:gpt-4o, and"),
-    (f"{STAT} gemma mini", {}, "has the rater openai:gpt-4o-mini, and"),
-    (f"{STAT} gemma prompt", {}, f"has the prompt sha256 of openai:gpt-4o with care_norms_commonsense {'c' * 64}"),
-    (f"{STAT} gemma warm", {}, "has the sampling of"),
-    (f"{STAT} gemma mini --judge openai:gpt-4-o", {}, "2 samples graded by openai:gpt-4o-mini"),
-    (f"{STAT} ungraded", {}, "samples of cedar_text, which no judge grades"),
-    (f"{STAT} gemma --tasks care_zhh", {}, "no task 'care_zhh'. Did you mean 'care_zh'?"),
-    (f"{STAT} gemma --tasks care_ja", {}, "found no samples. Expected samples, logged with --log_samples"),
-    (f"{STAT} images", {}, "sayings shows images, and only text can be trained on here"),
-    *((f"{STAT} {name}", {}, f"which may not be trained on: {reason}.") for name, reason in FORBIDDING.items()),
+    "preferences build gemma qwen -o out": f"care_zh {TEST}. To train on them all the same, add --train-on-test",
+    "preferences stat rated.jsonl gemma": "has the rater openai:gpt-4o, and",
+    "preferences stat gemma mini": "has the rater openai:gpt-4o-mini, and",
+    "preferences stat gemma prompt": f"prompt sha256 of openai:gpt-4o with care_norms_commonsense {'c' * 64}",
+    "preferences stat gemma warm": "has the sampling of",
+    "preferences stat gemma mini --judge openai:gpt-4-o": "2 samples graded by openai:gpt-4o-mini",
+    "preferences stat ungraded": "samples of cedar_text, which no judge grades",
+    "preferences stat gemma --tasks care_zhh": "no task 'care_zhh'. Did you mean 'care_zh'?",
+    "preferences stat gemma --tasks care_ja": "found no samples. Expected samples, logged with --log_samples",
+    "preferences stat images": "sayings shows images, and only text can be trained on here",
+    **{f"preferences stat {name}": f"may not be trained on: {reason}." for name, reason in FORBIDDING.items()},
     # grading again
-    ("rejudge nowhere --judge lexical", {}, "no such file, folder or match of a pattern"),
-    (f"rejudge {RESULTS} --judge lexical", {RESULTS: "[]"}, "has no 'results'"),
-    (
-        f"rejudge {RESULTS} --judge lexical",
-        {RESULTS: '{"results": {}, "configs": {}}'},
-        "none of these runs has logged",
-    ),
-    (
-        f"rejudge {RESULTS} --judge lexical",
-        {RESULTS: '{"results": {}, "group_subtasks": {"care": 7}}'},
-        "field 'group_subtasks.care': found 7",
-    ),
-    ("rejudge empty --judge lexical", {}, "the folder holds no JSON file"),
-    (f"{REJUDGE} --sample 3 --failed-only", {}, "grades a draw of the responses anew. Leave out --failed-only"),
-    (f"{REJUDGE} --resend", {}, "--resend needs --batch"),
-    (f"{REJUDGE} --judge openai:a", {}, "the same judge is named twice"),
-    (f"{REJUDGE} --judge openai:b --batch", {}, "batches ask one judge"),
-    ("rejudge runs --judge lexical --batch", {}, "openai:<model>, found lexical"),
-    (f"CULTURE_JUDGE_CACHE=off {REJUDGE} --batch", {}, "and the verdict cache"),
-    (
-        f"AZURE_OPENAI_ENDPOINT=https://x.azure.com OPENAI_API_VERSION=1 {REJUDGE} --batch",
-        {},
-        "Azure offers batches at its OpenAI-compatible address",
-    ),
+    "rejudge nowhere --judge lexical": "no such file, folder or match of a pattern",
+    "rejudge empty --judge lexical": "the folder holds no JSON file",
+    f"{REJUDGE} --sample 3 --failed-only": "grades a draw of the responses anew. Leave out --failed-only",
+    f"{REJUDGE} --resend": "--resend needs --batch",
+    f"{REJUDGE} --judge openai:a": "the same judge is named twice",
+    f"{REJUDGE} --judge openai:b --batch": "batches ask one judge",
+    "rejudge runs --judge lexical --batch": "openai:<model>, found lexical",
+    f"CULTURE_JUDGE_CACHE=off {REJUDGE} --batch": "and the verdict cache",
+    f"{AZURE} {REJUDGE} --batch": "Azure offers batches at its OpenAI-compatible address",
     # what a judge will cost
-    (COST, {}, "cost: name tasks, such as --tasks care, or finished runs"),
-    (f"{COST} --tasks car", {}, "no task 'car'. Did you mean 'care'?"),
-    (f"{COST} --tasks care_zh --sample 4", {}, "with --results, which --sample and --width need"),
-    (f"{COST} --results runs --width 3 --sample 4", {}, "--width and --sample. Leave out one"),
-    (f"{COST} --results nowhere", {}, "no such file"),
-    (f"{COST} --results mmlu", {}, "cost: none of these runs has logged samples of these tasks that a judge grades"),
-    (f"{COST} --results alike --width 3", {}, "scores that vary (the lexical judge's don't count)"),
-    (f"{COST} --results runs --width 3 --tasks cedar_text", {}, "cost: no task of these runs has logged samples"),
-    (f"{COST} --tasks care --prices prices.json", {}, "can't read prices.json (No such file or directory)"),
-    (
-        f"{COST} --tasks care --prices prices.json",
-        {"prices.json": '{"currency": "EUR", "models": {"a": {"input": 1}}}'},
-        "models.a: Value error, expected 'input' and 'output', or 'hour'",
-    ),
+    COST: "cost: name tasks, such as --tasks care, or finished runs",
+    f"{COST} --tasks car": "no task 'car'. Did you mean 'care'?",
+    f"{COST} --tasks care_zh --sample 4": "with --results, which --sample and --width need",
+    f"{COST} --results runs --width 3 --sample 4": "--width and --sample. Leave out one",
+    f"{COST} --results nowhere": "no such file",
+    f"{COST} --results mmlu": "none of these runs has logged samples of these tasks that a judge grades",
+    f"{COST} --results alike --width 3": "scores that vary (the lexical judge's don't count)",
+    f"{COST} --results runs --width 3 --tasks cedar_text": "cost: no task of these runs has logged samples",
+    f"{COST} --tasks care --prices prices.json": "can't read prices.json (No such file or directory)",
     # spot checks
-    ("spotcheck draw mmlu -n 9 -o out", {}, "no responses that a judge grades"),
-    ("spotcheck draw nowhere -n 9 -o out", {}, "missing, no such file, folder or match"),
-    (
-        "spotcheck draw runs -n 14 -o out",
-        {},
-        "-n 14 is too few for 3 strata (cultures of each task of each model), which "
-        "need 5 each, or all of fewer. Choose at least -n 15",
-    ),
-    (
-        "spotcheck draw runs -n 20 -o out --tasks care_zn",
-        {},
-        "--tasks 'care_zn' fits no judged task. Did you mean 'care_",
-    ),
-    ("spotcheck draw runs -n 20 -o out --images nowhere", {}, "no such folder"),
-    ("spotcheck score runs rated.jsonl --results runs", {}, "spotcheck.json can't be read"),
-    (
-        "spotcheck score . rated.jsonl --results runs",
-        {"spotcheck.json": "hi"},
-        "spotcheck.json, found b'hi' (Invalid JSON",
-    ),
-    (
-        "report runs -o out --spotcheck .",
-        {"rated.json": "{}"},
-        "Expected a file that `culture-tasks spotcheck score` has",
-    ),
-]
+    "spotcheck draw mmlu -n 9 -o out": "no responses that a judge grades",
+    "spotcheck draw nowhere -n 9 -o out": "missing, no such file, folder or match",
+    "spotcheck draw runs -n 14 -o out": f"{TOO_FEW}, or all of fewer. Choose at least -n 15",
+    "spotcheck draw runs -n 20 -o out --tasks care_zn": "fits no judged task. Did you mean 'care_zh'",
+    "spotcheck draw runs -n 20 -o out --images nowhere": "no such folder",
+    "spotcheck score runs rated.jsonl --results runs": "spotcheck.json can't be read",
+}
+"""What is said to a command, which may begin with environment variables."""
 
 
-@pytest.mark.parametrize(("command", "files", "said"), REFUSALS, ids=range(len(REFUSALS)))
+def second(**change):
+    """A table whose second row has something else in it."""
+    return [OWN, OWN | change]
+
+
+FILES = {
+    "agreement --judge lexical --data rows.jsonl -o out": [
+        (second(human_rating=11), "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
+        (second(human_rating="good"), "row 2, field 'human_rating': found 'good'"),
+        (second(reference=[]), "row 2, field 'reference"),
+        (second(rubric="care_literary"), "Did you mean 'care_literacy'"),
+        (second(category="Literature"), "row 2, field 'category': care: unknown category 'Literature'"),
+        (second(response="[LMMS_EVAL_BUDGET_EXCEEDED]"), "row 2, field 'response': found no response"),
+        (second(rubric=None), "row 2: no rubric for the category 'none'. Either choose one for all"),
+        (second(rubric="lave", human_rating=2), "different scales: care_literacy (1 to 10), lave (1 to 2)"),
+        ([UNRATED | {"human_ratings": 3}], "no column 'human_rating'. Did you mean 'human_ratings'"),
+    ],
+    "preferences build rows.jsonl -o out": [
+        ([row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)], "2 questions, 3 responses, 1 ties, 1 questions with"),
+        ([row("q", "a", 5), {"question": "q"}], "row 2, field 'response': found nothing"),
+    ],
+    "preferences stat rows.jsonl": [
+        ([*rows_of(700), row("q", "b", 11)], "rows.jsonl, row 2101, field 'human_rating': found 11. Expected a number"),
+        ([row("q", "b", 5, cul_type="Socal norms")], "row 1, field 'category'"),
+        ([row("q", "a", 3), row("q", "b", 2, rubric="lave")], "has the scale (1.0, 2.0), and "),
+        ([row("q", "b", 5, colour="red")], "unknown column 'colour'"),
+        ([row("q", "a", None)], "no row has a rating in the column 'human_rating'"),
+    ],
+    "rejudge 20260101_000000_results.json --judge lexical": [
+        ("[]", "has no 'results'"),
+        ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
+        ('{"results": {}, "group_subtasks": {"care": 7}}', "field 'group_subtasks.care': found 7"),
+    ],
+    f"{COST} --tasks care --prices prices.json": [
+        ('{"currency": "EUR", "models": {"a": {"input": 1}}}', "models.a: Value error, expected 'input' and 'output'"),
+    ],
+    "spotcheck score spotcheck.json rated.jsonl --results runs": [("hi", "spotcheck.json, found b'hi' (Invalid JSON")],
+    "report runs -o out --spotcheck rated.json": [("{}", "Expected a file that `culture-tasks spotcheck score` has")],
+}
+"""What is said to a command of the first file in it that isn't there otherwise, by its rows or its text."""
+
+
+@pytest.mark.parametrize(
+    ("command", "content", "said"),
+    [
+        *((command, None, said) for command, said in COMMANDS.items()),
+        *((command, content, said) for command, rows in FILES.items() for content, said in rows),
+    ],
+)
 def test_a_command_says_what_is_wrong_and_writes_nothing(
-    world, tmp_path, monkeypatch, capsys, fixture_data, command, files, said
+    world, tmp_path, monkeypatch, capsys, fixture_data, command, content, said
 ):
     shutil.copytree(world, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -204,10 +175,11 @@ def test_a_command_says_what_is_wrong_and_writes_nothing(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hidden")
     if command == "agreement":
         monkeypatch.delenv("OPENAI_API_KEY")
-    for name, content in files.items():
-        text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
-        (tmp_path / name).write_text(text, encoding="utf-8")
     words = shlex.split(command)
+    if content is not None:
+        file = next(word for word in words if word.endswith((".json", ".jsonl")) and not (tmp_path / word).exists())
+        text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
+        (tmp_path / file).write_text(text, encoding="utf-8")
     while "=" in words[0]:
         monkeypatch.setenv(*words.pop(0).split("=", 1))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
