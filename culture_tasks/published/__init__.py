@@ -9,7 +9,7 @@ categories, emotions and roles; labels are the paper's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Literal, NamedTuple
@@ -62,13 +62,10 @@ class Missing(_Strict):
 
 
 class Measure(_Strict):
-    """A measure of a table; without bounds where these are None, and best in between where no end is."""
+    """A measure of a table."""
 
     name: str
     unit: str
-    low: float | None
-    high: float | None
-    higher_is_better: bool | None
 
 
 class PublishedColumn(_Strict):
@@ -92,19 +89,6 @@ class PublishedRow(_Strict):
     def name(self) -> str:
         """Its name in one line, such as ``Gemma2-9B Aligned``; a model's size is left out."""
         return " ".join(text for name, text in self.keys.items() if name != "size")
-
-
-class PublishedCell(NamedTuple):
-    """A cell: the keys of its row and its column, its measure, and the number as printed; None for none."""
-
-    keys: Mapping[str, str]
-    measure: Measure
-    printed: str | None
-
-    @property
-    def number(self) -> PrintedNumber | None:
-        """The number; None if there is none."""
-        return None if self.printed is None else number(self.printed)
 
 
 class PublishedTable(_Strict):
@@ -133,19 +117,17 @@ class PublishedTable(_Strict):
         judge = f"judge {self.judge}" if self.judge else "no judge"
         return f"{self.paper.citation}, {self.place}; {judge}; {self.paper.date}"
 
-    def cells(self) -> Iterator[PublishedCell]:
-        """Yields every cell, row by row."""
-        for row in self.rows:
-            for column, printed in zip(self.columns, row.cells, strict=True):
-                measure = self.measures[row.measure or column.measure]
-                yield PublishedCell({**row.keys, **column.keys}, measure, printed)
-
     def printed(self, **keys: str) -> str | None:
         """Returns the number as printed in the one cell that has these keys (else a KeyError); None if it has none."""
-        cells = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
+        cells = [
+            printed
+            for row in self.rows
+            for column, printed in zip(self.columns, row.cells, strict=True)
+            if keys.items() <= {**row.keys, **column.keys}.items()
+        ]
         if len(cells) != 1:
             raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(cells)}.")
-        return cells[0].printed
+        return cells[0]
 
 
 @cache
