@@ -100,7 +100,6 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
 not_negative = number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
-between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ def test_rows_in_cares_layout(write):
 def test_an_older_revision_calls_the_ratings_otherwise(write):
     rated = read(write({"question": "q", "answer": "r", "response": "s", "rating": "7"}))
     assert (answers(rated), rated.rated_by["kind"]) == ([("s", 7.0)], "people")
+    assert answers(read(write(row("q", "a", 3) | {"rating": 2}))) == [("a", 3.0)]  # the newer one counts
 
 
 def test_equal_texts_count_once_with_the_mean_of_their_ratings_and_what_is_left_out_is_counted(write):

@@ -119,4 +119,5 @@ def test_training_turns_the_toy_and_with_chosen_and_rejected_swapped_it_is_not_t
     assert main(["report", "runs", "-o", "report", "--formats", "json"]) == 0
     runs = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["runs"].values()
     # Models that were trained on the test are marked: the recipes save them below the manifest, which names the items.
-    assert {run["model"]: run["trained_on"] for run in runs} == {"toy": 0} | dict.fromkeys(ADAPTERS, 4)
+    trained_on = {f"{name} + {adapter}": 4 for name, adapter in ADAPTERS.items()}
+    assert {run["model"]: run["trained_on"] for run in runs} == {"toy": 0} | trained_on

@@ -104,7 +104,7 @@ def test_a_batch_gives_the_verdicts_that_the_endpoint_gives_at_once(server, resu
 
 
 def same(body):
-    return len(body["messages"]) == 2 and "max_tokens" not in body
+    return len(body["messages"]) == 2 and body["max_tokens"] < 4096
 
 
 PASSING = {
