@@ -69,14 +69,6 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-class _ListOfNames(argparse.Action):
-    """Joins the lists of an option that is repeated, in place of its default."""
-
-    def __call__(self, _: Any, namespace: Any, values: Any, __: str | None = None) -> None:
-        earlier = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if earlier is self.default else (*earlier, *values))
-
-
 def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], float]:
     """Returns the type of an option whose value is a number; ``expected`` names the allowed numbers in a message."""
 
@@ -107,10 +99,10 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **options: Any) -> None:
+def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks") -> None:
     """Adds an option whose value is a list of tasks, with commas, which may be repeated."""
     text = f"{meaning}; a list with commas or patterns; may be repeated"
-    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
+    parser.add_argument(flag, type=names, action="extend", default=[], metavar="LIST", help=text)
 
 
 def matching_tasks(names: Sequence[str], command: str) -> list[Task]:

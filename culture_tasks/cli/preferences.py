@@ -73,7 +73,7 @@ def _read(options: argparse.Namespace, settings: Settings, hold_out: Sequence[Ta
 def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     settings = Settings.from_environment()
-    all_kept = list(options.hold_out) == ["none"]
+    all_kept = options.hold_out == ["none"]
     held_out = common.matching_tasks(() if all_kept else options.hold_out, "preferences: --hold-out")
     tests = [] if all_kept else list(dict.fromkeys([*held_out, *usual_tests()]))
     rule, ratings = _read(options, settings, held_out if options.test_questions else tests)

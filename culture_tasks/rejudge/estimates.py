@@ -17,7 +17,7 @@ from pathlib import Path
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.costs.prices import Prices
-from culture_tasks.costs.token_counts import TokenCounter
+from culture_tasks.costs.token_counts import tokens_by_rule
 from culture_tasks.errors import DataError
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import draw_subset
@@ -78,9 +78,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates by one way of counting, by prices, and by the replies that the verdict cache has."""
+    """Estimates by prices, and by the replies that the verdict cache has."""
 
-    counter: TokenCounter
     prices: Prices
     replies: Sequence[JudgeStats]
     settings: Settings
@@ -99,7 +98,7 @@ class Estimator:
         for row in rows if scorer.is_judged else ():
             if (expected := scorer.expected(row)) is not None:
                 rubric, item = expected
-                prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
+                prompt = _tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
                 estimate = Estimate(task.name, self.judge or rubric.model, questions=1, verdicts=1)
                 lengths = Bounds(prompt, prompt + task.decoding.max_tokens)
                 estimates.append(self._with_request(estimate, rubric, prompt=lengths))
@@ -132,7 +131,7 @@ class Estimator:
         kept = sum(grading.result is not None for grading in gradings)
         total = Estimate(task, model, len({item.question for _, item in items}), len(items), kept)
         for grading in open_gradings:
-            prompt = self._tokens(grading.messages())
+            prompt = _tokens(grading.messages())
             total = self._with_request(total, grading.rubric, prompt=Bounds(prompt, prompt))
         return total
 
@@ -157,10 +156,6 @@ class Estimator:
             measured=is_measured,
         )
 
-    def _tokens(self, messages: Sequence[Message]) -> int:
-        texts = sum(self.counter.count(message["content"]) for message in messages)
-        return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
-
     def money(self, estimate: Estimate) -> Bounds | None:
         """Returns what it costs; None without a judge, or a price by tokens."""
         ends: list[float] = []
@@ -170,6 +165,11 @@ class Estimator:
             cost = self.prices.cost_of_requests(estimate.judge, usage) if estimate.judge else None
             ends += [] if cost is None else [cost]
         return Bounds(*ends) if ends else None
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    texts = sum(tokens_by_rule(message["content"]) for message in messages)
+    return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
 
 def money_text(amount: Bounds | None) -> str:

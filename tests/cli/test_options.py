@@ -19,7 +19,7 @@ from culture_tasks.rejudge.estimates import Bounds
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
         ("selftest --model hf --model_args a_b=1", "model_args", "a_b=1"),
-        ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
+        ("cost --tasks a,b --tasks c", "tasks", ["a", "b", "c"]),
         ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
     ],
 )
