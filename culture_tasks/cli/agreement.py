@@ -1,10 +1,10 @@
-"""``culture-tasks agreement``: does a judge agree with people, and with another judge?"""
+"""``culture-tasks agreement``: does a judge agree with people?"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,21 +12,21 @@ from culture_tasks.benchmarks.registry import check_revisions, rubric_named, rub
 from culture_tasks.cli import options as common
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
-from culture_tasks.people.agreement import AgreementReport, grade, human_rater
+from culture_tasks.people.agreement import AgreementReport, grade
 from culture_tasks.people.rated_responses import load, offered
 from culture_tasks.settings import Settings
 
 _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
 tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
-and by category. With several judges, each is compared with people and with each other. Only scored verdicts count.
+and by category. Only scored verdicts count.
 """
 
 _EPILOG = """\
 FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating, and optionally
 rubric, category, language, associated_culture, model and source. For example:
   culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
-  culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl
+  culture-tasks agreement --judge openai:gpt-4o-mini --data ratings.jsonl
 """
 
 
@@ -34,8 +34,7 @@ def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
     add = parser.add_argument
-    judges = "judge, such as openai:gpt-4o or lexical; may be repeated, to compare judges (default: CULTURE_JUDGE)"
-    add("--judge", action="append", metavar="SPEC", help=judges)
+    add("--judge", metavar="SPEC", help="judge, such as openai:gpt-4o or lexical (default: CULTURE_JUDGE)")
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
     add("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
@@ -58,16 +57,14 @@ def _run(options: argparse.Namespace) -> int:
     if folder is not None:  # it must be writable before any verdict is paid for
         with common.writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
-    specs = _specs(options, settings)
+    spec = _spec(options, settings)
     check_revisions(settings)
     rows = {name: getattr(options, name) for name in ("rubric", "sample", "seed")}
     data = load(options.data, settings, **rows)
-    with ExitStack() as stack:
-        judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
-    raters = [human_rater(data.responses), *judge_raters]
+    with closing(selection.make_judge(spec, settings)) as judge:
+        graded = grade(str(spec), judge, data.responses, partial(common.with_progress, label="verdicts"))
     intervals = {"resamples": options.resamples, "least_coverage": settings.judge_min_coverage}
-    report = AgreementReport(data, raters, rows | intervals)
+    report = AgreementReport(data, graded, rows | intervals)
     paths = [] if folder is None else report.write(folder)
     if options.json:
         common.print_json(report.to_json())
@@ -78,16 +75,13 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _specs(options: argparse.Namespace, settings: Settings) -> list[selection.JudgeSpec]:
+def _spec(options: argparse.Namespace, settings: Settings) -> selection.JudgeSpec:
     if options.judge:
-        specs = [selection.parse_spec(name) for name in options.judge]
+        spec = selection.parse_spec(options.judge)
     else:
         ratings = offered().get(options.data) or next(iter(offered().values()))
         rubric = rubric_named(options.rubric) if options.rubric else ratings.rubric_for(ratings.categories[0])
-        specs = [selection.spec_for(settings, rubric.model)]
-    if any(spec.backend == "none" for spec in specs) or len(set(map(str, specs))) < len(specs):
-        raise SettingsError(
-            "agreement: a judge gives no ratings ('none'), or is named twice. Name one that does, such as "
-            "--judge openai:gpt-4o, or two different ones."
-        )
-    return specs
+        spec = selection.spec_for(settings, rubric.model)
+    if spec.backend == "none":
+        raise SettingsError("agreement: the judge 'none' gives no ratings. Name one that does: --judge openai:gpt-4o.")
+    return spec

@@ -1,8 +1,7 @@
-"""How well people and judges agree on the same responses, pair by pair, as text, JSON and CSV."""
+"""How well a judge agrees with people on the same responses, as text, JSON and CSV."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import math
@@ -42,14 +41,18 @@ _SHORT: Mapping[Statistic, str] = {
 _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rater:
-    """Who rated the responses: people, or a judge as the user names it, with its verdicts."""
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A judge, as the user names it, with its verdict of each response."""
 
     name: str
-    ratings: tuple[float, ...]  # NaN where there is none
-    verdicts: tuple[Verdict, ...] = ()  # of each response
-    identities: tuple[JudgeIdentity, ...] = ()  # with each rubric that was used
+    verdicts: tuple[Verdict, ...]
+    identities: tuple[JudgeIdentity, ...]  # with each rubric that was used
+
+    @property
+    def ratings(self) -> list[float]:
+        """The ratings, NaN where there is none."""
+        return [math.nan if verdict.score is None else verdict.score for verdict in self.verdicts]
 
     @property
     def endpoints(self) -> list[str]:
@@ -63,9 +66,7 @@ class Rater:
 
     @property
     def description(self) -> str:
-        """The rater in one line: model, endpoint, and prompts with the first digits of their hashes."""
-        if not self.identities:
-            return self.name
+        """The judge in one line: model, endpoint, and prompts with the first digits of their hashes."""
         judge = self.identities[0]
         endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
         hashes = {each.prompt: each.prompt_sha256[:12] for each in self.identities}
@@ -73,38 +74,27 @@ class Rater:
         return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {prompts})"
 
 
-def human_rater(responses: Sequence[RatedResponse]) -> Rater:
-    """Returns people's ratings as a rater."""
-    return Rater("human", tuple(math.nan if response.human is None else response.human for response in responses))
-
-
-def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track: Track = iter) -> list[Rater]:
-    """Has every judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
+def grade(name: str, judge: Judge, responses: Sequence[RatedResponse], track: Track = iter) -> Verdicts:
+    """Has a judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
 
     Raises:
-        JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
+        JudgeError: If the judge can't be used at all; a verdict that fails is an outcome.
     """
     rubrics = {name: rubric_named(name) for name in sorted({response.rubric for response in responses})}
     requests = [(rubrics[response.rubric], response.item) for response in responses]
     distinct = {(rubric.name, item): (rubric, item) for rubric, item in requests}
-    for judge in judges.values():
-        judge.check([*distinct.values()], responses_known=True)
-    tickets = [judge.submit(rubric, item) for judge in judges.values() for rubric, item in requests]
+    judge.check([*distinct.values()], responses_known=True)
+    tickets = [judge.submit(rubric, item) for rubric, item in requests]
     _log.info("agreement: %d verdicts requested", len(tickets))
-    all_verdicts = iter([ticket.verdict() for ticket in track(tickets)])
-    raters: list[Rater] = []
-    for name, judge in judges.items():
-        verdicts = tuple(itertools.islice(all_verdicts, len(responses)))
-        ratings = tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts)
-        rater = Rater(name, ratings, verdicts, tuple(map(judge.identity, rubrics.values())))
-        if rater.outcomes["scored"] < len(verdicts):
-            _log.warning("agreement: %s scored %d of %d responses", name, rater.outcomes["scored"], len(verdicts))
-        raters.append(rater)
-    return raters
+    all_verdicts = tuple(ticket.verdict() for ticket in track(tickets))
+    graded = Verdicts(name, all_verdicts, tuple(map(judge.identity, rubrics.values())))
+    if graded.outcomes["scored"] < len(responses):
+        _log.warning("agreement: %s scored %d of %d responses", name, graded.outcomes["scored"], len(responses))
+    return graded
 
 
 class _Group(NamedTuple):
-    """Two raters on a group of responses: all, or those of a language or a category."""
+    """The agreement on a group of responses: all, or those of a language or a category."""
 
     by: Dimension
     group: str
@@ -113,7 +103,7 @@ class _Group(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
+        """Share of the responses, from 0 to 1, that both rated: the others are left out of the statistics."""
         return self.agreement.pairs / self.responses
 
     @property
@@ -136,34 +126,31 @@ class _Group(NamedTuple):
 
 
 class AgreementReport:
-    """The agreement of each rater with each later one; errors are the second's rating less the first's.
+    """The agreement of a judge with people; errors are the judge's rating less theirs.
 
-    The user's options are ``resamples`` and ``seed`` of the intervals, and ``least_coverage``, below
-    which a group is marked.
+    The user's options are ``resamples`` and ``seed`` of the intervals, and ``least_coverage``, below which a group is
+    marked.
     """
 
-    def __init__(self, data: RatedResponses, raters: Sequence[Rater], options: Mapping[str, Any]) -> None:
-        self.data, self.raters, self.options = data, raters, options
-        groups = _groups(data.responses)
-        self.pairs = {
-            pair: [self._group(*pair, *group, rows) for group, rows in groups.items()]
-            for pair in itertools.combinations(raters, 2)
-        }
+    def __init__(self, data: RatedResponses, judge: Verdicts, options: Mapping[str, Any]) -> None:
+        self.data, self.judge, self.options = data, judge, options
+        self.groups = [self._group(*group, places) for group, places in _groups(data.responses).items()]
 
-    def _group(self, first: Rater, second: Rater, by: Dimension, label: str, rows: Sequence[int]) -> _Group:
-        """Returns two raters on some responses, from the seed, so that no group's interval depends on the others."""
+    def _group(self, by: Dimension, label: str, places: Sequence[int]) -> _Group:
+        """Returns the agreement on some responses, from the seed, so that no group's interval depends on the others."""
+        responses, ratings = [self.data.responses[place] for place in places], self.judge.ratings
         statistics = agreement(
-            [first.ratings[row] for row in rows],
-            [second.ratings[row] for row in rows],
-            clusters=[self.data.responses[row].item.question for row in rows],
+            [math.nan if response.human is None else response.human for response in responses],
+            [ratings[place] for place in places],
+            clusters=[response.item.question for response in responses],
             resamples=self.options["resamples"],
             rng=np.random.default_rng(self.options["seed"]),
         )
-        return _Group(by, label, len(rows), statistics)
+        return _Group(by, label, len(places), statistics)
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
-        data = self.data
+        data, judge = self.data, self.judge
         content: dict[str, Any] = {
             "culture_tasks": __version__,
             "data": {
@@ -176,34 +163,30 @@ class AgreementReport:
             "options": dict(self.options),
             "judges": [
                 {
-                    "name": rater.name,
-                    "identities": [identity.json for identity in rater.identities],
-                    "endpoints": rater.endpoints,
-                    "outcomes": dict(rater.outcomes),
+                    "name": judge.name,
+                    "identities": [identity.json for identity in judge.identities],
+                    "endpoints": judge.endpoints,
+                    "outcomes": dict(judge.outcomes),
                 }
-                for rater in self.raters
-                if rater.verdicts
             ],
             "comparisons": [
-                {"first": first.name, "second": second.name, "groups": [group.json for group in groups]}
-                for (first, second), groups in self.pairs.items()
+                {"first": "human", "second": judge.name, "groups": [group.json for group in self.groups]},
             ],
         }
         return {**to_jsonable_python(content, inf_nan_mode="null")}
 
     def as_text(self) -> str:
         """Returns the text that the command prints."""
-        lines: list[str] = []
-        for (first, second), groups in self.pairs.items():
-            lines.append(plain(f"{second.name} against {first.name} (errors: {second.name} minus {first.name})"))
-            lines.append(as_text(_HEADER, list(self._rows(first, groups))))
-            lines += [plain(reason) for group in groups for reason in group.reasons()]
-        return "\n".join([*lines, *map(plain, self._facts())])
+        judge = self.judge.name
+        title = f"{judge} against human (errors: {judge} minus human)"
+        reasons = [reason for group in self.groups for reason in group.reasons()]
+        table = as_text(_HEADER, list(self._rows()))
+        return "\n".join([plain(title), table, *map(plain, (*reasons, *self._facts()))])
 
-    def _rows(self, first: Rater, groups: Sequence[_Group]) -> Iterator[list[str]]:
-        """Yields a row per group, and below it those of the paper where the first rater is people as there."""
-        like = None if first.verdicts else self.data.like
-        for group in groups:
+    def _rows(self) -> Iterator[list[str]]:
+        """Yields a row per group, and below it those of the paper."""
+        like = self.data.like
+        for group in self.groups:
             mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
             counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
             cells = [group.agreement.estimates[name].text for name in STATISTICS]
@@ -218,13 +201,11 @@ class AgreementReport:
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
         if data.verbatim:
             yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
-        for rater in self.raters:
-            if rater.verdicts:
-                outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(rater.outcomes.items()))
-                yield f"judge: {rater.description}; verdicts: {outcomes}"
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.judge.outcomes.items()))
+        yield f"judge: {self.judge.description}; verdicts: {outcomes}"
         how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
         yield f"in parentheses: 95% bootstrap percentile intervals, {how}"
-        yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
+        yield "coverage: share of the responses that both rated; the others are left out of all statistics"
         if data.like is not None and data.like.published:
             yield f"rows that begin with 'paper': {data.like.published_in}"
 
@@ -233,22 +214,15 @@ class AgreementReport:
         paths = [folder / name for name in ("agreement.json", "agreement.txt", "ratings.csv")]
         write_whole(paths[0], json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n")
         write_whole(paths[1], self.as_text() + "\n")
-        header = ["row", "language", "category", "rubric", "question"]
-        for rater in self.raters:
-            judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.verdicts else []
-            header += [rater.description, *judged]
-        write_csv(paths[2], header, self._ratings())
+        name = self.judge.name
+        header = ["row", "language", "category", "rubric", "question", "human"]
+        write_csv(paths[2], [*header, self.judge.description, f"{name} outcome", f"{name} error"], self._ratings())
         return paths
 
     def _ratings(self) -> Iterator[list[str | float | None]]:
-        for index, response in enumerate(self.data.responses):
-            row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
-            row.append(response.item.question)
-            for rater in self.raters:
-                row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
-                if rater.verdicts:
-                    row += [rater.verdicts[index].outcome, rater.verdicts[index].error]
-            yield row
+        for response, verdict in zip(self.data.responses, self.judge.verdicts, strict=True):
+            about = (response.language, response.category, response.rubric, response.item.question)
+            yield [response.row, *about, response.human, verdict.score, verdict.outcome, verdict.error]
 
 
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:

@@ -62,7 +62,6 @@ COMMANDS = {
     # agreement of judges with people
     "agreement": "no judge is configured",
     "agreement --judge none": "gives no ratings",
-    "agreement --judge lexical --judge lexical": "is named twice",
     "agreement --judge lexical -o /dev/null/x": "can't write to",
     # preferences from rows
     "preferences build rated.jsonl -o out --culture native": "3 questions not drawn for culture",
@@ -91,8 +90,7 @@ COMMANDS = {
     "rejudge empty --judge lexical": "the folder holds no JSON file",
     f"{REJUDGE} --sample 3 --failed-only": "grades a draw of the responses anew. Leave out --failed-only",
     f"{REJUDGE} --resend": "--resend needs --batch",
-    f"{REJUDGE} --judge openai:a": "the same judge is named twice",
-    f"{REJUDGE} --judge openai:b --batch": "batches ask one judge",
+    f"{REJUDGE} --judge openai:b": "one judge grades at a time. Run the command once for each",
     "rejudge runs --judge lexical --batch": "openai:<model>, found lexical",
     f"CULTURE_JUDGE_CACHE=off {REJUDGE} --batch": "and the verdict cache",
     f"{AZURE} {REJUDGE} --batch": "Azure offers batches at its OpenAI-compatible address",

@@ -13,16 +13,12 @@ WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", 
 FILES = {"agreement.json", "agreement.txt", "ratings.csv"}
 
 
-def shifted(shift):
-    """Rates by the number of words of the response plus a shift; fails where the response says so."""
-
-    def verdict(item):
-        if item.response in ("refused", "failed", "unparsable"):
-            return Verdict(item.response, error="=asked\nfor it")
-        rating = float(min(10, max(1, len(item.response.split()) + shift)))
-        return Verdict("scored", rating, endpoint="http://localhost:1/v1")
-
-    return verdict
+def kind(item):
+    """Rates one above the number of words of the response; fails where the response says so."""
+    if item.response in ("refused", "failed", "unparsable"):
+        return Verdict(item.response, error="=asked\nfor it")
+    rating = float(min(10, len(item.response.split()) + 1))
+    return Verdict("scored", rating, endpoint="http://localhost:1/v1")
 
 
 def care_rows(questions=30, responses=4):
@@ -70,7 +66,7 @@ def fakes(monkeypatch):
     made = {}
 
     def make(spec, settings):
-        made[spec.model] = ScriptedJudge(shifted({"kind": 1, "strict": -1}[spec.model]), spec.model)
+        made[spec.model] = ScriptedJudge(kind, spec.model)
         return made[spec.model]
 
     monkeypatch.setattr("culture_tasks.judges.selection.make_judge", make)
@@ -94,12 +90,9 @@ def test_lexical_judge_from_end_to_end(data, tmp_path, capsys):
     assert overall["low"] < overall["value"] < overall["high"]
 
 
-def test_two_judges_are_named_in_every_output(fakes, data, tmp_path, capsys):
-    judges = ("--judge", "openai:kind", "--judge", "openai:strict", "--resamples", 10)
-    run(*judges, "--data", data, "-o", tmp_path / "a")
+def test_the_judge_is_named_in_every_output(fakes, data, tmp_path, capsys):
+    run("--judge", "openai:kind", "--resamples", 10, "--data", data, "-o", tmp_path / "a")
     assert fakes["kind"].checked == len({(row["question"], row["response"]) for row in care_rows()})
-    pairs = [(pair["first"], pair["second"]) for pair in read_json(tmp_path / "a")["comparisons"]]
-    assert pairs == [("human", "openai:kind"), ("human", "openai:strict"), ("openai:kind", "openai:strict")]
     texts = [(tmp_path / "a" / name).read_text(encoding="utf-8") for name in FILES]
     for text in (capsys.readouterr().out, *texts):
         assert all(name in text for name in ("kind", "http://localhost:1/v1", "care_literacy.v1", "0" * 12))
