@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 
@@ -133,6 +134,10 @@ def second(**change):
     return [OWN, OWN | change]
 
 
+PIPE = "a pipe, which isn't waited for"
+NOT_PLAIN = (PIPE, "not a plain file")
+RESULTS = "20260101_000000_results.json"
+
 FILES = {
     "agreement --judge lexical --data rows.jsonl -o out": [
         (second(human_rating=11), "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
@@ -144,6 +149,7 @@ FILES = {
         (second(rubric=None), "row 2: no rubric for the category 'none'. Either choose one for all"),
         (second(rubric="lave", human_rating=2), "different scales: care_literacy (1 to 10), lave (1 to 2)"),
         ([UNRATED | {"human_ratings": 3}], "no column 'human_rating'. Did you mean 'human_ratings'"),
+        NOT_PLAIN,
     ],
     "preferences build rows.jsonl -o out": [
         ([row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)], "2 questions, 3 responses, 1 ties, 1 questions with"),
@@ -155,17 +161,26 @@ FILES = {
         ([row("q", "a", 3), row("q", "b", 2, rubric="lave")], "has the scale (1.0, 2.0), and "),
         ([row("q", "b", 5, colour="red")], "unknown column 'colour'"),
         ([row("q", "a", None)], "no row has a rating in the column 'human_rating'"),
+        NOT_PLAIN,
     ],
-    "rejudge 20260101_000000_results.json --judge lexical": [
+    f"rejudge {RESULTS} --judge lexical": [
         ("[]", "has no 'results'"),
         ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
         ('{"results": {}, "group_subtasks": {"care": 7}}', "field 'group_subtasks.care': found 7"),
+        NOT_PLAIN,
     ],
     f"{COST} --tasks care --prices prices.json": [
         ('{"currency": "EUR", "models": {"a": {"input": 1}}}', "models.a: Value error, expected 'input' and 'output'"),
+        NOT_PLAIN,
     ],
-    "spotcheck score spotcheck.json rated.jsonl --results runs": [("hi", "spotcheck.json, found b'hi' (Invalid JSON")],
+    "spotcheck score spotcheck.json rated.jsonl --results runs": [
+        ("hi", "spotcheck.json, found b'hi' (Invalid JSON"),
+        NOT_PLAIN,
+    ],
     "report runs -o out --spotcheck rated.json": [("{}", "Expected a file that `culture-tasks spotcheck score` has")],
+    f"report {RESULTS} -o out": [NOT_PLAIN],
+    f"compare {RESULTS} {RESULTS}": [NOT_PLAIN],
+    "cache stats --file pipe.json": [NOT_PLAIN],
 }
 """What is said to a command of the first file in it that isn't there otherwise, by its rows or its text."""
 
@@ -190,7 +205,10 @@ def test_a_command_says_what_is_wrong_and_writes_nothing(
     if content is not None:
         file = next(word for word in words if word.endswith((".json", ".jsonl")) and not (tmp_path / word).exists())
         text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
-        (tmp_path / file).write_text(text, encoding="utf-8")
+        if content is PIPE:
+            os.mkfifo(tmp_path / file)
+        else:
+            (tmp_path / file).write_text(text, encoding="utf-8")
     while "=" in words[0]:
         monkeypatch.setenv(*words.pop(0).split("=", 1))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
