@@ -63,6 +63,9 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=x/../../../secret", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
+        *(("CULTURE_JUDGE_EXTRA_BODY", body, "not a JSON object") for body in ("[1]", '{"a": NaN}', "[" * 100_000)),
+        ("CULTURE_JUDGE_EXTRA_BODY", '{"model": "x"}', "may not set model"),
+        ("CULTURE_JUDGE_EXTRA_BODY", '{"max_completion_tokens": 2}', "limit of tokens is max_tokens"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, said):
@@ -71,6 +74,7 @@ def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, sai
     assert "CULTURE_JUDGE_PATIENCE='x'" in message  # all problems are named at once
     assert message.startswith("settings: ")
     assert message.endswith("Correct or unset it.")
+    assert len(message) < 1000
 
 
 def test_a_misspelt_name_is_refused_with_the_nearest():
@@ -116,17 +120,3 @@ def test_the_proxy_is_the_environment_s_for_the_address(monkeypatch):
     with pytest.raises(SettingsError, match="ALL_PROXY names a proxy by socks5://") as caught:
         Settings.proxy_for("http://api.example.org/v1")
     assert "word" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
-        *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
-        ('{"model": "x"}', "may not set model"),
-        ('{"max_completion_tokens": 2}', "limit of tokens is max_tokens"),
-    ],
-)
-def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
-    with pytest.raises(SettingsError, match=rf"CULTURE_JUDGE_EXTRA_BODY[\s\S]*{complaint}") as caught:
-        Settings.from_environment({"CULTURE_JUDGE_EXTRA_BODY": value})
-    assert len(str(caught.value)) < 1000

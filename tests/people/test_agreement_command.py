@@ -108,7 +108,11 @@ def test_failures_are_counted_and_never_scored(fakes, tmp_path, capsys):
     assert re.search(r"overall +all +6 +6 +60\.0% \(low\)", printed)
     assert "verdicts: 2 failed, 1 refused, 6 scored, 1 unparsable" in printed
     found = read_json(tmp_path / "out")
-    assert found["comparisons"][0]["groups"][0]["coverage"] == 0.6
+    overall = found["comparisons"][0]["groups"][0]
+    # the judge's rating less people's
+    errors = [min(10, len(row["response"].split()) + 1) - row["human_rating"] for row in rows[4:]]
+    assert overall["statistics"]["mean_error"]["value"] == pytest.approx(np.mean(errors))
+    assert overall["coverage"] == 0.6
     assert found["judges"][0]["outcomes"] == {"refused": 1, "failed": 2, "unparsable": 1, "scored": 6}
     first = csv_rows(tmp_path / "out" / "ratings.csv")[0]
     assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")  # no formula
