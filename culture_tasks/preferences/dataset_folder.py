@@ -105,7 +105,7 @@ def build(
         rows[split][method] = len(lines)
         files |= {f"{method}/{split}.jsonl": storable("".join(lines))} if lines else {}
     row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-    tested = (item for name in used for tests in (overlap.same, ratings.test_items) for item in tests.get(name, ()))
+    tested = (item for name in used for item in overlap.same.get(name, ()))
     manifest = {
         "format": FORMAT,
         "sources": ratings.sources,

@@ -9,44 +9,24 @@ import shutil
 
 import pytest
 from support.checked_runs import write_care
-from support.rated_data import CARE_JUDGE, care_sample, row, rows_of, write_model, write_rows
-from support.sample_files import LEXICAL, write_run
-from support.sample_files import care_sample as plain_sample
+from support.rated_data import row, rows_of, write_rows
+from support.sample_files import LEXICAL, care_sample, write_run
 
-from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.cli.main import main
 
 OWN = {"question": "q", "reference": "r", "response": "s", "human_rating": 7.5, "rubric": "care_literacy"}
 UNRATED = {name: value for name, value in OWN.items() if name != "human_rating"}
-UNGRADED = care_sample("1", "好", 9.0)["record"]
-del UNGRADED["judge"]
-FORBIDDING = {each.name: each.not_for_training for each in benchmarks().values() if each.not_for_training}
-TEST = "is a test, by which a model that is trained on its questions can't be tested any more"
-
-MODELS = {
-    "gemma": ([9, 2, 5], {}),
-    "qwen": ([3, 8, None], {}),
-    "mini": ([9, 2], {"judge": CARE_JUDGE | {"model": "gpt-4o-mini"}}),
-    "prompt": ([9, 2], {"judge": CARE_JUDGE | {"prompt_sha256": "c" * 64}}),
-    "warm": ([9, 2], {"judge": CARE_JUDGE | {"sampling": {"temperature": 1.0}}}),
-    "images": ([9], {"task": "sayings", "image": "1.png"}),
-    **{name: ([9], {"task": "sayings", "benchmark": name}) for name in FORBIDDING},
-}
-"""Models, by the folder of their results: what a judge rated their answers, and how it did."""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Rated rows, results of models, runs that a judge graded, and others."""
+    """Rated rows, runs that a judge graded, and others."""
     folder = tmp_path_factory.mktemp("world")
     write_rows(folder / "rated.jsonl", rows_of(3))
-    for name, (ratings, changes) in MODELS.items():
-        write_model(folder, name, ratings, **changes)
     write_care(folder / "runs", {"zh": 60, "ar": 30, "ja": 12})
     write_run(folder / "mmlu", "toy/model", {"mmlu": [{"doc_id": 0, "acc": 1.0}]})
-    write_run(folder / "ungraded", "a", {"cedar_text": [{"record": UNGRADED}]})
-    write_run(folder / "alike", "a", {"care_zh": [plain_sample(n, 4.0) for n in range(10)]})
-    write_run(folder / "alike", "b", {"care_zh": [plain_sample(n, n, judge=LEXICAL) for n in (1, 9)]})
+    write_run(folder / "alike", "a", {"care_zh": [care_sample(n, 4.0) for n in range(10)]})
+    write_run(folder / "alike", "b", {"care_zh": [care_sample(n, n, judge=LEXICAL) for n in (1, 9)]})
     (folder / "taken").mkdir()
     (folder / "taken" / "mine.txt").write_text("mine")
     (folder / "empty").mkdir()
@@ -73,19 +53,8 @@ COMMANDS = {
     "CULTURE_TASKS_DATA=empty preferences build rated.jsonl -o out": CANT_TELL,
     "preferences build rated.jsonl -o taken": "taken is there already. Remove it, or name a new folder with -o.",
     "preferences build rated.jsonl -o .": "-o . is there already. Remove it, or name a new folder with -o.",
-    "preferences stat geyang627/CAR": "no such file or folder. Did you mean 'geyang627/CARE'?",
-    # preferences from results
-    "preferences build gemma qwen -o out": f"care_zh {TEST}. To train on them all the same, add --train-on-test",
-    "preferences stat rated.jsonl gemma": "has the rater openai:gpt-4o, and",
-    "preferences stat gemma mini": "has the rater openai:gpt-4o-mini, and",
-    "preferences stat gemma prompt": f"prompt sha256 of openai:gpt-4o with care_norms_commonsense {'c' * 64}",
-    "preferences stat gemma warm": "has the sampling of",
-    "preferences stat gemma mini --judge openai:gpt-4-o": "2 samples graded by openai:gpt-4o-mini",
-    "preferences stat ungraded": "samples of cedar_text, which no judge grades",
-    "preferences stat gemma --tasks care_zhh": "no task 'care_zhh'. Did you mean 'care_zh'?",
-    "preferences stat gemma --tasks care_ja": "found no samples. Expected samples, logged with --log_samples",
-    "preferences stat images": "sayings shows images, and only text can be trained on here",
-    **{f"preferences stat {name}": f"may not be trained on: {reason}." for name, reason in FORBIDDING.items()},
+    "preferences stat runs": "runs: no such file. Expected one with one of the endings",
+    "preferences stat geyang627/CAR": "no such file. Did you mean 'geyang627/CARE'?",
     # grading again
     "rejudge nowhere --judge lexical": "no such file, folder or match of a pattern",
     "rejudge empty --judge lexical": "the folder holds no JSON file",

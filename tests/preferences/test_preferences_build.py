@@ -11,7 +11,6 @@ import sys
 import datasets
 import pytest
 from support.rated_data import row, rows_of, write_rows
-from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
@@ -145,28 +144,6 @@ def test_a_full_disk_leaves_nothing_and_an_empty_folder_is_filled(rated, tmp_pat
     assert "can't write" in capsys.readouterr().err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "rated.jsonl"]
     assert build(rated, "-o", tmp_path / "empty") == 0
-
-
-@pytest.mark.slow
-def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_path, monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    rows = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
-    answers = {each["question"]: each["answer"] for each in rows}
-    write_lm_eval(tmp_path / "good", ["care_greedy_zh"], lambda prompt, _: answers[prompt.strip()], model="owner/good")
-    write_lmms_eval(tmp_path / "echo", ["care_greedy_zh"], model="owner/echo")
-    options = [tmp_path / "good", tmp_path / "echo", "-o", tmp_path / "out", "--dev", "0", "--judge", "lexical"]
-    assert build(*options) == 1  # without being told that these are questions of a test
-    assert build(*options, "--train-on-test") == 0
-    pairs = lines(tmp_path / "out/dpo/train.jsonl")
-    assert {pair["prompt"][0]["content"] for pair in pairs} == set(answers)
-    for pair in pairs:
-        assert pair["chosen"][0]["content"] == answers[pair["prompt"][0]["content"]]
-        assert (pair["chosen_by"], pair["rejected_by"], pair["chosen_rating"]) == ("owner/good", "owner/echo", 10.0)
-        assert (pair["language"], pair["culture"]) == ("zh", "native")
-    manifest = manifest_of(tmp_path / "out")
-    assert len(manifest["tested_items"]["care_greedy_zh"]) == len(manifest["tested_items"]["care_zh"]) == len(answers)
-    assert {source["model"] for source in manifest["sources"]} == {"owner/good", "owner/echo"}
-    assert manifest["rated_by"]["name"].startswith("lexical:")
 
 
 def test_a_manifest_is_read_from_its_file_and_from_its_folder_and_anything_else_is_refused(rated, tmp_path):

@@ -1,20 +1,18 @@
-"""Rated rows of people and results that a judge has graded: what is read of them, and what can't be used."""
+"""Rows that people have rated: what is read of them."""
 
 from __future__ import annotations
 
 import datasets
 import pytest
-from support.rated_data import CARE_JUDGE, care_sample, row, rows_of, write_model, write_rows
-from support.sample_files import write_run
+from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.data.reading import DataReading
-from culture_tasks.preferences.ratings import ResultSelection, read_ratings
+from culture_tasks.preferences.ratings import read_ratings
 from culture_tasks.settings import Settings
 
 
-def read(*paths, data=None, **options):
-    selection = ResultSelection(**{"test_questions": True} | options)
-    return read_ratings([str(path) for path in paths], selection, Settings(data=data))
+def read(*paths, data=None):
+    return read_ratings([str(path) for path in paths], Settings(data=data))
 
 
 @pytest.fixture
@@ -83,56 +81,3 @@ def test_cares_rows_come_from_the_data_folder_or_the_hub(tmp_path, monkeypatch):
     rated = read("geyang627/CARE")
     assert len(rated.questions) == 1200
     assert [(source["name"], source["responses"]) for source in rated.sources] == [("geyang627/CARE", 3600)]
-
-
-def models(*paths, **options):
-    return sorted(source["model"] for source in read(*paths, **options).sources)
-
-
-@pytest.fixture
-def two_models(tmp_path):
-    write_model(tmp_path, "gemma", [9, 2, 5])
-    write_model(tmp_path, "qwen", [3, 8, None])
-    return tmp_path
-
-
-def test_two_models_make_the_responses_of_a_question(two_models):
-    rated = read(two_models / "gemma", two_models / "qwen")
-    assert [question.text for question in rated.questions] == [f"怎么做zh-{number}？" for number in range(3)]
-    answers = [(each.text, each.rating, each.writer) for each in rated.questions[0].answers]
-    assert answers == [("gemma的回答0", 9.0, "gemma"), ("qwen的回答0", 3.0, "qwen")]
-    assert [len(question.answers) for question in rated.questions] == [2, 2, 1]
-    assert rated.left_out["unscored_verdicts"] == 1
-    first = rated.questions[0]
-    assert (first.references, first.language, first.category) == (("答案zh-0",), "zh", "norms")
-    assert first.culture == "native"
-    judged = {"kind": "judge", "name": "openai:gpt-4o", "judges": [CARE_JUDGE], "scale": (1.0, 10.0)}
-    assert rated.rated_by == judged
-    sources = [(each["model"], each["task"], each["responses"]) for each in rated.sources]
-    assert sources == [("gemma", "care_zh", 3), ("qwen", "care_zh", 2)]
-    assert rated.test_items[first.fingerprint] == {("care_zh", "zh-0")}
-
-
-def test_reasoning_is_cut_off_and_the_same_response_graded_twice_counts_once(tmp_path):
-    config = {"model": "hf", "model_args": "pretrained=base,peft=/somewhere/dpo-zh"}
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "<think>hm</think>\n用双手", 9.0)]}, config=config)
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "用双手", 7.0)]}, stamp="20260102_000000")
-    assert read(tmp_path).questions[0].answers == [("用双手", 8.0, "a + dpo-zh")]
-
-
-def test_verdicts_count_of_the_judge_and_the_tasks_that_are_named(two_models, tmp_path):
-    others = {
-        "mini": CARE_JUDGE | {"model": "gpt-4o-mini"},
-        "waiting": CARE_JUDGE | {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""},
-        "overlap": CARE_JUDGE | {"backend": "lexical", "model": "token_f1"},
-    }
-    for name, judge in others.items():
-        write_model(tmp_path / "others", name, [None, None] if name == "waiting" else [9, 2], judge=judge)
-    beside = {name: (two_models / "gemma", tmp_path / "others" / name) for name in others}
-    assert models(*beside["mini"], judge="openai:gpt-4o-mini") == ["mini"]
-    assert models(*beside["waiting"]) == models(*beside["overlap"]) == ["gemma"]
-    assert models(*beside["overlap"], judge="lexical") == ["overlap"]
-    write_model(two_models, "llama", [1, 2], task="care_greedy_zh")
-    results = [two_models / name for name in ("gemma", "qwen", "llama")]
-    assert models(*results, tasks=("care_greedy_zh",)) == ["llama"]
-    assert models(*results, tasks=("care_z*",)) == ["gemma", "qwen"]
