@@ -95,15 +95,7 @@ audit: ## Look up the locked versions among known vulnerabilities
 dist: ## Build sdist and wheel in dist/, and check them (TAG=v0.2.0: that this is the tag of the version)
 	rm -rf dist
 	uv=$$(requirements/uv.sh) && "$$uv" build --quiet && "$$uv" tool run --quiet twine@7.0.0 check --strict dist/*.*
-	$(BASE_PYTHON) tools/release.py check $(TAG)
-
-.PHONY: release
-release: .venv/installed ## Cut VERSION=0.2.0: version, changelog, dist/, commit and tag; pushing the tag publishes it
-	$(PYTHON) tools/release.py cut "$(VERSION)"
-	$(MAKE) --no-print-directory dist TAG="v$(VERSION)" || { git checkout --quiet -- .; exit 1; }
-	git commit --quiet --all --message "Release $(VERSION)"
-	git tag --annotate "v$(VERSION)" --message "culture-tasks $(VERSION)"
-	@echo "To publish: git push origin HEAD v$(VERSION)"
+	test -z "$(TAG)" || test -f "dist/culture_tasks-$(TAG:v%=%)-py3-none-any.whl"
 
 .PHONY: clean
 clean: ## Remove .venv and all that was built

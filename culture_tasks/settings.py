@@ -1,21 +1,16 @@
-"""The one place where the environment, and the file ``culture-tasks.toml``, are read.
+"""The one place where the environment is read: when asked, by :meth:`Settings.from_environment`, and passed on.
 
-Nothing here runs at import: :meth:`Settings.from_environment` reads variables and file when asked, and the object is
-passed on. A misspelt ``CULTURE_…`` variable or key is an error, since it would otherwise be silently ignored.
+A misspelt ``CULTURE_…`` variable is an error, since it would otherwise be silently ignored.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-import logging
 import os
 import re
-import stat
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
@@ -27,21 +22,15 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.plain_files import read_plain
 
-FILE_NAME = "culture-tasks.toml"
-
-_log = logging.getLogger(__name__)
-
-_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
-_PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
-_COMMON = re.compile("^(culture_?)?((judge|tasks)_)?", re.IGNORECASE)
+_CULTURES = "CULTURE_TASKS_CULTURES"
+_COMMON = re.compile("^CULTURE_?((JUDGE|TASKS)_)?")  # what most names begin with
 _HUB_NAME, _REVISION = r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
 _NOT_IN_EXTRA_BODY = ("model", "messages", "stream", "stream_options", "n", "max_completion_tokens")
 
 
 class Settings(BaseModel):
-    """The user's settings, from environment variables and ``culture-tasks.toml``.
+    """The user's settings, from environment variables.
 
     Attributes:
         judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
@@ -91,7 +80,7 @@ class Settings(BaseModel):
     judge_budget: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_BUDGET", max_length=40)
     judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
     subset: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SUBSET")
-    data: Path | None = Field(default=None, validation_alias=_DATA)
+    data: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_DATA")
     cultures: str | None = Field(default=None, validation_alias=_CULTURES)
     revisions: tuple[tuple[str, str], ...] = Field(default=(), validation_alias="CULTURE_TASKS_REVISION")
     submissions: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_SUBMISSIONS")
@@ -150,13 +139,10 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Reads the settings from environment variables, an empty one counting as unset, and from the settings file.
-
-        Args:
-            environment: Variables to read in place of the process's own and of the file, over which variables prevail.
+        """Reads the settings from environment variables, or others in their place; an empty one counts as unset.
 
         Raises:
-            SettingsError: If a variable or a key of the file has a value that is not allowed, or a name is unknown.
+            SettingsError: If a variable has a value that is not allowed, or a name is unknown.
         """
         environ = os.environ if environment is None else environment
         names = [name for name in variables() if name.startswith("CULTURE_")]
@@ -166,19 +152,14 @@ class Settings(BaseModel):
                 f"{', '.join(names)}. Correct or unset it. Parameters of the judge's requests, such as max_tokens, are "
                 "part of CULTURE_JUDGE_EXTRA_BODY."
             )
-        file = settings_file() if environment is None else None
-        in_file = {} if file is None else read_settings_file(file)
-        set_here = _set(environ, variables())
-        if file is not None and (from_file := sorted(in_file.keys() - set_here.keys())):
-            _tell(file, *map(file_key, from_file))
         try:
-            return cls.model_validate({**in_file, **set_here})
+            return cls.model_validate({name: value for name in variables() if (value := _value(environ, name))})
         except ValidationError as error:
             problems = []
             for problem in error.errors():
-                name, why = str(problem["loc"][0]), problem["msg"].removeprefix("Value error, ")
-                setting = f"{name}=" if name in set_here else f"{file}: {file_key(name)} = "
-                problems.append(f"{setting}{_excerpt(problem['input'])}: {why}")
+                shown = repr(problem["input"])
+                shown = shown if len(shown) <= 200 else f"{shown[:200]}…"
+                problems.append(f"{problem['loc'][0]}={shown}: {problem['msg'].removeprefix('Value error, ')}")
         raise SettingsError(f"settings: {'; '.join(problems)}. Correct or unset it.")
 
     @property
@@ -253,23 +234,11 @@ def culture_folders() -> list[Path]:
 
     A harness needs the list of benchmarks at every start, so the other settings aren't checked here.
     """
-    file = settings_file()
-    values = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES,))}
-    return [with_home(part.strip()) for part in values.get(_CULTURES, "").split(",") if part.strip()]
+    return [with_home(part.strip()) for part in _value(os.environ, _CULTURES).split(",") if part.strip()]
 
 
-@cache
-def _tell(file: Path, *keys: str) -> None:
-    """Says once that settings are those of a file, which may be anybody's, but for one in the user's home folder."""
-    with suppress(RuntimeError):  # the user has no home folder
-        if file.parent == Path.home():
-            return
-    _log.warning("settings: %s sets %s.", file, ", ".join(keys))
-
-
-def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Returns the variables that are set, an empty one counting as unset."""
-    return {name: value for name in names if (value := environment.get(name, "").strip())}
+def _value(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name, "").strip()
 
 
 def user_cache_folder() -> Path:
@@ -282,100 +251,6 @@ def variables() -> Mapping[str, str]:
     return {str(field.validation_alias): name for name, field in Settings.model_fields.items()}
 
 
-def file_key(variable: str) -> str:
-    """Returns the name of a variable's setting in the settings file, such as ``judge_cache``."""
-    return variable.lower().removeprefix("culture_").removeprefix("tasks_")
-
-
-def settings_file() -> Path | None:
-    """Returns the settings file that counts: the nearest of the current folder and those above, else the home folder's.
-
-    One that another user could have put into a folder open to everybody, such as ``/tmp``, is left alone.
-    """
-    folders: list[Path] = []
-    with suppress(OSError):  # the current folder was removed
-        folders += [Path.cwd(), *Path.cwd().parents]
-    with suppress(RuntimeError):  # the user has no home folder
-        folders.append(Path.home())
-    for folder in folders:
-        with suppress(OSError):
-            if (folder / FILE_NAME).exists() and not _may_be_anybodys(folder / FILE_NAME):
-                return folder / FILE_NAME
-    return None
-
-
-def _may_be_anybodys(file: Path) -> bool:
-    is_open = bool(file.parent.stat().st_mode & stat.S_IWOTH)
-    return is_open and hasattr(os, "getuid") and file.lstat().st_uid not in (0, os.getuid())
-
-
-def read_settings_file(file: Path) -> Mapping[str, str]:
-    """Returns the values of a settings file by the variables that they take the place of.
-
-    Its keys are those of :func:`file_key` for the ``CULTURE_…`` variables; a list is joined by commas, and a path is
-    below the file's folder. Anybody may have written the file, such as the author of a project that was cloned: what
-    could run code, send a key elsewhere, or read or write a file outside of the folder is refused.
-
-    Raises:
-        SettingsError: If the file can't be read, a key is unknown, a value is neither a text, a number nor a list, or
-            it may only be set by a variable.
-    """
-    try:
-        content = tomllib.loads(read_plain(file).decode("utf-8-sig").replace("\r\n", "\n"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(
-            f'settings: {file} can\'t be read ({error}). Expected TOML in UTF-8, such as judge = "openai:gpt-4o".'
-        ) from None
-    variables_by_key = {file_key(name): name for name in variables()}
-    allowed = [key for key, name in variables_by_key.items() if name.startswith("CULTURE_")]
-    values: dict[str, str] = {}
-    for key, value in content.items():
-        if file_key(key) in variables_by_key and file_key(key) not in allowed:
-            raise SettingsError(
-                f"settings: {file} has {key!r}. API keys and addresses of endpoints aren't read from a file. Remove "
-                f"it, and set the environment variable {variables_by_key[file_key(key)]}."
-            )
-        if key not in allowed:
-            raise SettingsError(
-                f"settings: {file} has the unknown key {key!r}.{_nearest(file_key(key), allowed)} Expected one of "
-                f"{', '.join(allowed)}. Correct or remove it."
-            )
-        parts = value if isinstance(value, list) else [value]
-        if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
-            raise SettingsError(
-                f"settings: {file}: {key} = {_excerpt(value)}. Expected a text, a number or a list of texts, as in "
-                f"{variables_by_key[key]}."
-            )
-        name, text = variables_by_key[key], ",".join(str(part).strip() for part in parts)
-        if not text:  # an empty one counts as unset
-            continue
-        if name in _PATHS and text != "off":
-            paths = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
-            text = ",".join(str(_path_below(file, name, path)) for path in paths)
-        elif key == "judge_extra_body" or (key == "judge" and text.startswith("lm_eval:")):
-            raise SettingsError(
-                f"settings: {file} has {key} = {_excerpt(text)}. A file may be a stranger's, and this could run "
-                f"code or send keys away. Remove it, and set the environment variable {name}."
-            )
-        values[name] = text
-    return values
-
-
-def _path_below(file: Path, variable: str, text: str) -> Path:
-    """Returns a path that a settings file names; one that leads out of its folder, as by a link, is refused."""
-    path = file.parent / with_home(text)
-    try:
-        is_below = path.resolve().is_relative_to(file.parent.resolve())
-    except (OSError, RuntimeError, ValueError):  # links in a circle, or a text that no path can be
-        is_below = False
-    if not is_below:
-        raise SettingsError(
-            f"settings: {file}: {file_key(variable)} = {_excerpt(text)} isn't below the file's folder. Name a path "
-            f"that is, or remove it and set the environment variable {variable}."
-        )
-    return path
-
-
 def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:
     """Whether a variable begins like ours or is a near miss; another program's ``CULTURE_…`` is left alone."""
     if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")):
@@ -383,13 +258,8 @@ def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:
     return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, names, n=1, cutoff=0.85))
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _nearest(name: str, names: Sequence[str]) -> str:
     """Returns a hint with the nearest of the names, by what follows the words that most of them begin with."""
     tails = {_COMMON.sub("", known): known for known in names}
     close = difflib.get_close_matches(_COMMON.sub("", name), tails, n=1)
     return f" Did you mean {tails[close[0]]!r}?" if close else ""
-
-
-def _excerpt(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}…"

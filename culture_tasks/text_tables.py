@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # A vertical bar without a backslash before it.
 _BARE_BAR = re.compile(r"(?<!\\)\|")
-_NARROWEST = 18
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -54,22 +52,10 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | f
         writer.writerows([csv_cell(value) for value in row] for row in rows)
 
 
-def as_text(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, wraps: int = 0) -> str:
-    """Returns an aligned table; East Asian characters are two columns wide.
-
-    Where it is wider than ``width``, the cells of the column ``wraps`` are wrapped, down to 18 characters a line.
-    """
+def as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns an aligned table; East Asian characters are two columns wide."""
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-    if width is not None:
-        too_wide = sum(widths) + 2 * (len(widths) - 1) - width
-        widths[wraps] = min(widths[wraps], max(_NARROWEST, widths[wraps] - too_wide))
-        widths[wraps] = max(widths[wraps], _width(lines[0][wraps]))
-        head, *body = lines
-        lines = [head]
-        for row in body:
-            for number, part in enumerate(textwrap.wrap(row[wraps], widths[wraps]) or [""]):
-                lines.append([part if column == wraps else "" if number else cell for column, cell in enumerate(row)])
     lines.insert(1, ["-" * width for width in widths])
     padded = (
         "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in lines

@@ -40,26 +40,16 @@ _CODES = {
 
 
 class Place(NamedTuple):
-    """A country, a part of one, or a group of countries that a benchmark asks about as one.
+    """A country, a part of one, or a group of countries that a benchmark asks about as one."""
 
-    Attributes:
-        code: ISO 3166-1 alpha-2 (``NP``), ISO 3166-2 (``IN-AS``), or a code of this module in small letters.
-        name: Name in English.
-        country: The code of its country; empty for a group of countries.
-    """
-
-    code: str
-    name: str
-    country: str
+    code: str  # ISO 3166-1 alpha-2 (``NP``), ISO 3166-2 (``IN-AS``), or a code of this module in small letters
+    name: str  # in English
+    country: str  # the code of its country; empty for a group of countries
 
 
 @cache
 def place(code: str) -> Place:
-    """Returns a place by its code.
-
-    Raises:
-        KeyError: If no place has this code.
-    """
+    """Returns a place by its code; one that no place has is a KeyError."""
     import pycountry
 
     if code in _OWN_PLACES:
@@ -73,14 +63,9 @@ def place(code: str) -> Place:
 
 
 def places(groups: Iterable[str], group_codes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the code of the place of each group, which is the name of a country.
+    """Returns the code of the place of each group: its own code, or that of a country by its name in English.
 
-    Args:
-        groups: Names of countries in English, in any case, with spaces or underscores.
-        group_codes: Codes of the groups that aren't names of ISO 3166.
-
-    Raises:
-        LookupError: If a group is no country's name and has no code.
+    Names are in any case, with spaces or underscores; a group without a code that is no such name is a LookupError.
     """
     import pycountry
 
@@ -114,26 +99,16 @@ _LANGUAGES = {
 
 
 class Language(NamedTuple):
-    """A language in which tasks ask.
+    """A language in which tasks ask."""
 
-    Attributes:
-        code: As tasks name it: ISO 639-1 where that has it, else ISO 639-3.
-        iso_639_3: Its three letters.
-        name: Name in English.
-    """
-
-    code: str
+    code: str  # as tasks name it: ISO 639-1 where that has it, else ISO 639-3
     iso_639_3: str
-    name: str
+    name: str  # in English
 
 
 @cache
 def language(code: str) -> Language:
-    """Returns a language by its code of two or three letters.
-
-    Raises:
-        KeyError: If no language has this code.
-    """
+    """Returns a language by its code of two or three letters; one that no language has is a KeyError."""
     import pycountry
 
     entry = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)

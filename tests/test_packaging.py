@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
@@ -100,14 +99,3 @@ def test_a_copy_without_links_is_not_built(source, tmp_path):
     link.write_text("../judges", encoding="utf-8")
     done = build("wheel", tmp_path, cwd=source, code=1)
     assert "culture_tasks/judges isn't a link to the folder judges" in done.stderr
-
-
-def test_the_installation_under_test_finds_every_file_and_has_the_version_of_the_package():
-    for folder, target in FOLDERS.items():
-        there = resources.files(target.replace("/", "."))
-        for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
-                assert there.joinpath(path.relative_to(ROOT / folder).as_posix()).is_file(), path
-    import culture_tasks
-
-    assert metadata.version("culture-tasks") == culture_tasks.__version__

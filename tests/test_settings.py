@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.settings import FILE_NAME, Settings, settings_file
+from culture_tasks.settings import Settings
 
 
 def read(**variables):
@@ -64,6 +63,9 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=x/../../../secret", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
+        *(("CULTURE_JUDGE_EXTRA_BODY", body, "not a JSON object") for body in ("[1]", '{"a": NaN}', "[" * 100_000)),
+        ("CULTURE_JUDGE_EXTRA_BODY", '{"model": "x"}', "may not set model"),
+        ("CULTURE_JUDGE_EXTRA_BODY", '{"max_completion_tokens": 2}', "limit of tokens is max_tokens"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, said):
@@ -72,6 +74,7 @@ def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, sai
     assert "CULTURE_JUDGE_PATIENCE='x'" in message  # all problems are named at once
     assert message.startswith("settings: ")
     assert message.endswith("Correct or unset it.")
+    assert len(message) < 1000
 
 
 def test_a_misspelt_name_is_refused_with_the_nearest():
@@ -91,114 +94,6 @@ def test_the_process_s_environment_is_read_when_asked_and_variables_of_other_pro
     for judge in ("lexical", "none"):
         monkeypatch.setenv("CULTURE_JUDGE", judge)
         assert Settings.from_environment().judge == judge
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A folder below a project's, which is the current one, and a home folder."""
-    (tmp_path / "project" / "runs").mkdir(parents=True)
-    (tmp_path / "home").mkdir()
-    monkeypatch.chdir(tmp_path / "project" / "runs")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CULTURE_JUDGE_CACHE")
-    return tmp_path / "project"
-
-
-def write(folder, text):
-    (folder / FILE_NAME).write_text(text, encoding="utf-8")
-
-
-def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
-    assert (settings_file(), Settings.from_environment()) == (None, Settings())
-    home = project.parent / "home"
-    write(home, 'judge = "none"')
-    assert Settings.from_environment().judge == "none"
-    write(
-        project,
-        'judge = "lexical"\njudge_budget = 5\njudge_timeout = 2.5\ndata = "data"\njudge_cache = "off"\n'
-        'judge_prices = "prices.json"\nlanguages = ["en", "zh"]\nrevision = ["o/a=v1", "o/b=v2"]\nsubset = ""\n',
-    )
-    settings = Settings.from_environment()
-    assert settings_file() == project / FILE_NAME
-    assert (settings.judge, settings.judge_budget, settings.judge_timeout) == ("lexical", "5", 2.5)
-    assert (settings.data_folder, settings.prices_file) == (project / "data", project / "prices.json")
-    assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
-    assert read(CULTURE_TASKS_DATA="~nobody-here/data").data_folder == Path("~nobody-here/data")
-    assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
-    write(project, '\ufeffcultures = "one, sub/../two,"\r\n# saved by Notepad\r\n')
-    assert Settings.from_environment().cultures == f"{project / 'one'},{project / 'sub/../two'}"
-    write(project, 'judge = "lexical"\ndata = "data"')
-    monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", "")
-    settings = Settings.from_environment()
-    assert (settings.judge, settings.data_folder) == ("openai:gpt-4o", project / "data")
-    assert read(CULTURE_SUBSET="2").judge is None  # other variables are all that is read
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('judge_cach = "off"', "unknown key 'judge_cach'. Did you mean 'judge_cache'?"),
-        ('CULTURE_TASKS_DATA = "x"', "unknown key 'CULTURE_TASKS_DATA'. Did you mean 'data'?"),
-        ('openai_api_key = "sk-secret"', "and set the environment variable OPENAI_API_KEY."),
-        ('openai_base_url = "http://evil"', "environment variable OPENAI_BASE_URL."),
-        ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
-        ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
-        (
-            'judge = "lm_eval:hf,pretrained=a/b,trust_remote_code=True"',
-            "A file may be a stranger's, and this could run",
-        ),
-        ('judge = ["lm_eval:steered", "steer_path=x.pt"]', "set the environment variable CULTURE_JUDGE."),
-        (
-            'judge_extra_body = \'{"api_base": "http://evil"}\'',
-            "set the environment variable CULTURE_JUDGE_EXTRA_BODY.",
-        ),
-        (
-            'judge_cache = "/tmp/verdicts.sqlite3"',
-            "judge_cache = '/tmp/verdicts.sqlite3' isn't below the file's folder.",
-        ),
-        ('cultures = ["inside", "~/two"]', "cultures = '~/two' isn't below"),
-        ('data = "link/data"', "data = 'link/data' isn't below"),
-        ('submissions = "link"', "set the environment variable CULTURE_TASKS_SUBMISSIONS."),
-        (f"judge = {'[' * 9999}", "can't be read (maximum recursion depth exceeded"),
-        ("judge = gpt-4o", "can't be read (Invalid value (at line 1, column 9))"),
-    ],
-)
-def test_what_a_file_may_not_hold_is_named_with_the_file(project, text, said):
-    write(project, text)
-    (project / "link").symlink_to(project.parent)
-    with pytest.raises(SettingsError) as caught:
-        Settings.from_environment()
-    assert said in str(caught.value)
-    assert str(project / FILE_NAME) in str(caught.value)
-    assert "sk-secret" not in str(caught.value)
-
-
-def test_what_a_file_sets_is_said_once_and_a_pipe_in_its_place_is_not_waited_for(project, caplog):
-    write(project, 'judge = "openai:gpt-4o"\nsubset = 400')
-    write(project.parent / "home", 'subset = "4"')
-    assert Settings.from_environment() == Settings.from_environment()
-    assert caplog.messages == [f"settings: {project / FILE_NAME} sets judge, subset."]
-    (project / FILE_NAME).unlink()
-    assert Settings.from_environment().subset == (4, 0)
-    assert len(caplog.messages) == 1  # the user's own file
-    os.mkfifo(project / FILE_NAME)
-    with pytest.raises(SettingsError, match="not a plain file"):
-        Settings.from_environment()
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
-def test_a_file_that_another_user_put_into_an_open_folder_is_left_alone(project, monkeypatch):
-    write(project, 'judge = "none"')
-    if os.getuid() == 0:
-        os.chown(project / FILE_NAME, 12345, -1)
-    else:
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
-    mode = project.stat().st_mode
-    project.chmod(mode | 0o002)
-    assert settings_file() is None
-    project.chmod(mode & ~0o002)
-    assert settings_file() == project / FILE_NAME
 
 
 def test_secrets_are_in_no_text_of_the_settings():
@@ -225,17 +120,3 @@ def test_the_proxy_is_the_environment_s_for_the_address(monkeypatch):
     with pytest.raises(SettingsError, match="ALL_PROXY names a proxy by socks5://") as caught:
         Settings.proxy_for("http://api.example.org/v1")
     assert "word" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
-        *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
-        ('{"model": "x"}', "may not set model"),
-        ('{"max_completion_tokens": 2}', "limit of tokens is max_tokens"),
-    ],
-)
-def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
-    with pytest.raises(SettingsError, match=rf"CULTURE_JUDGE_EXTRA_BODY[\s\S]*{complaint}") as caught:
-        Settings.from_environment({"CULTURE_JUDGE_EXTRA_BODY": value})
-    assert len(str(caught.value)) < 1000

@@ -22,19 +22,6 @@ def test_tables():
     assert as_markdown(["`a`", "b"], [["c", "1"]], numbers=1) == "| `a` | b |\n| --- | ---: |\n| c | 1 |"
 
 
-def test_one_column_is_wrapped_to_the_width():
-    rows = [("a", "one two three four five six seven"), ("b", "eight")]
-    assert as_text(("x", "words"), rows, 24, wraps=1).splitlines() == [
-        "x  words",
-        "-  ---------------------",
-        "a  one two three four",
-        "   five six seven",
-        "b  eight",
-    ]
-    assert as_text(("x", "words"), rows, 80, wraps=1) == as_text(("x", "words"), rows)
-    assert max(map(len, as_text(("x", "words"), rows, 5, wraps=1).splitlines())) == 1 + 2 + 18
-
-
 def test_text_that_is_shown_does_not_act():
     assert plain("a\u202eb\u2066c\x1b[31m") == "abc[31m"
     assert printable("a\x1b[31m\tb\r\n  c\u202e\udcff") == "a[31m b\n  c\ufffd"

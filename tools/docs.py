@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.cli.main import all_commands, build_parser
 from culture_tasks.cli.tasks import facts_of, families
 from culture_tasks.docstrings import attribute_texts
-from culture_tasks.settings import Settings, file_key, variables
+from culture_tasks.settings import Settings, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
 
 ROOT = Path(__file__).parents[1]
@@ -152,13 +151,12 @@ def _settings(_: str) -> str:
     body = [
         (
             f"`{variable}`",
-            f"`{file_key(variable)}`" if variable.startswith("CULTURE_") else "",
             described[field].replace("None means", "if not set,"),
             "" if (default := fields[field].default) in (None, ()) else f"`{default}`",
         )
         for variable, field in variables().items()
     ]
-    return as_markdown(("variable", "key", "meaning", "default"), body)
+    return as_markdown(("variable", "meaning", "default"), body)
 
 
 def _commands(_: str) -> str:
@@ -171,20 +169,11 @@ _UNLISTED = (argparse._SubParsersAction, argparse._HelpAction)
 
 
 def _help(_: str) -> str:
-    parsers = list(all_commands(build_parser()))
-    entries = {name: list(_entries(parser)) for name, _, parser in parsers}
-    uses = Counter(entry for of_command in entries.values() for entry in of_command)
-    repeated = [entry for entry, number in uses.items() if number > 1 and entry.startswith("- `-")]
-    calls_of_repeated = Counter(entry.partition(":")[0] for entry in repeated)
-    shared = [entry for entry in repeated if calls_of_repeated[entry.partition(":")[0]] == 1]
-    sections = ["\n".join(["## Options of several commands\n", *sorted(shared)])]
-    for name, summary, parser in parsers:
-        if entries[name]:
-            text = markdown_cell(parser.description or summary or "")
-            listed = [entry for entry in entries[name] if entry not in shared]
-            calls = ", ".join(f"`{entry[3:].split()[0].rstrip('`:')}`" for entry in entries[name] if entry in shared)
-            lines = [*listed, *([f"- as above: {calls}"] if calls else [])]
-            sections.append("\n".join([f"## {name}\n", f"{text[:1].upper() + text[1:].rstrip('.')}.\n", *lines]))
+    sections = []
+    for name, summary, parser in all_commands(build_parser()):
+        if entries := list(_entries(parser)):
+            text = markdown_cell(parser.description or summary)
+            sections.append("\n".join([f"## {name}\n", f"{text[:1].upper() + text[1:].rstrip('.')}.\n", *entries]))
     return "\n\n".join(sections)
 
 

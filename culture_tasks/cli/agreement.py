@@ -1,10 +1,10 @@
-"""``culture-tasks agreement``: does a judge agree with people, or with another judge?"""
+"""``culture-tasks agreement``: does a judge agree with people?"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,46 +12,41 @@ from culture_tasks.benchmarks.registry import check_revisions, rubric_named, rub
 from culture_tasks.cli import options as common
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
-from culture_tasks.people.agreement import AgreementReport, grade, human_rater
+from culture_tasks.people.agreement import AgreementReport, grade
 from culture_tasks.people.rated_responses import load, offered
 from culture_tasks.settings import Settings
 
 _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
 tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
-and by category. With several judges, each is compared with people and with each other. Only scored verdicts count.
+and by category. Only scored verdicts count.
 """
 
 _EPILOG = """\
-FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating (not to compare
-judges), and optionally rubric, category, language, associated_culture, model and source. For example:
+FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating, and optionally
+rubric, category, language, associated_culture, model and source. For example:
   culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
-  culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl
+  culture-tasks agreement --judge openai:gpt-4o-mini --data ratings.jsonl
 """
 
 
 def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
-    judges = "judge, such as openai:gpt-4o or lexical; may be repeated, to compare judges (default: CULTURE_JUDGE)"
-    parser.add_argument("--judge", action="append", metavar="SPEC", help=judges)
+    add = parser.add_argument
+    add("--judge", metavar="SPEC", help="judge, such as openai:gpt-4o or lexical (default: CULTURE_JUDGE)")
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
-    parser.add_argument("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
+    add("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
-    parser.add_argument("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
+    add("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
     folder = "also write this text, JSON, and all ratings as CSV to this folder"
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
-    part = parser.add_mutually_exclusive_group()
-    part.add_argument("--limit", type=common.at_least(1), metavar="N", help="use only the first N responses")
-    part.add_argument("--sample", type=common.at_least(1), metavar="N", help="use N responses drawn at random")
+    add("-o", "--output", type=Path, metavar="DIR", help=folder)
+    sample = "use N responses drawn at random (default: all)"
+    add("--sample", type=common.at_least(1), metavar="N", help=sample)
     seed = "seed of the sample and of the bootstrap (default: %(default)s)"
-    parser.add_argument("--seed", type=common.at_least(0), default=0, help=seed)
+    add("--seed", type=common.at_least(0), default=0, help=seed)
     resamples = "bootstrap resamples (default: %(default)s)"
-    parser.add_argument("--resamples", type=common.at_least(1), default=1_000, metavar="N", help=resamples)
-    confidence = "confidence of the intervals (default: %(default)s)"
-    parser.add_argument("--confidence", type=common.between_0_and_1, default=0.95, metavar="P", help=confidence)
-    skip_invalid = "skip rows that can't be used, instead of refusing the data"
-    parser.add_argument("--skip-invalid", action="store_true", help=skip_invalid)
+    add("--resamples", type=common.at_least(1), default=1_000, metavar="N", help=resamples)
     common.add_json(parser)
     parser.set_defaults(handler=_run)
 
@@ -62,17 +57,14 @@ def _run(options: argparse.Namespace) -> int:
     if folder is not None:  # it must be writable before any verdict is paid for
         with common.writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
-    specs = _specs(options, settings)
-    rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
-    intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
+    spec = _spec(options, settings)
     check_revisions(settings)
-    data = load(options.data, settings, **rows, seed=options.seed, needs_human=len(specs) == 1)
-    human = human_rater(data.responses)
-    with ExitStack() as stack:
-        judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
-    raters = [*([human] if human else []), *judge_raters]
-    report = AgreementReport(data, raters, {**rows, **intervals, "least_coverage": settings.judge_min_coverage})
+    rows = {name: getattr(options, name) for name in ("rubric", "sample", "seed")}
+    data = load(options.data, settings, **rows)
+    with closing(selection.make_judge(spec, settings)) as judge:
+        graded = grade(str(spec), judge, data.responses, partial(common.with_progress, label="verdicts"))
+    intervals = {"resamples": options.resamples, "least_coverage": settings.judge_min_coverage}
+    report = AgreementReport(data, graded, rows | intervals)
     paths = [] if folder is None else report.write(folder)
     if options.json:
         common.print_json(report.to_json())
@@ -83,16 +75,13 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _specs(options: argparse.Namespace, settings: Settings) -> list[selection.JudgeSpec]:
+def _spec(options: argparse.Namespace, settings: Settings) -> selection.JudgeSpec:
     if options.judge:
-        specs = [selection.parse_spec(name) for name in options.judge]
+        spec = selection.parse_spec(options.judge)
     else:
         ratings = offered().get(options.data) or next(iter(offered().values()))
         rubric = rubric_named(options.rubric) if options.rubric else ratings.rubric_for(ratings.categories[0])
-        specs = [selection.spec_for(settings, rubric.model)]
-    if any(spec.backend == "none" for spec in specs) or len(set(map(str, specs))) < len(specs):
-        raise SettingsError(
-            "agreement: a judge gives no ratings ('none'), or is named twice. Name one that does, such as "
-            "--judge openai:gpt-4o, or two different ones."
-        )
-    return specs
+        spec = selection.spec_for(settings, rubric.model)
+    if spec.backend == "none":
+        raise SettingsError("agreement: the judge 'none' gives no ratings. Name one that does: --judge openai:gpt-4o.")
+    return spec

@@ -25,7 +25,7 @@ from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
 from culture_tasks.selftest.findings import Finding, finding_of
-from culture_tasks.settings import Settings, settings_file
+from culture_tasks.settings import Settings
 
 _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
 _SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
@@ -49,7 +49,6 @@ def register(add_parser: AddParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     title = f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    title += f", settings of {file}" if (file := settings_file()) else ""
     width = max(len(benchmark.title) for benchmark in registry.benchmarks().values())
     return show_findings(examine(ask_judge=not options.no_judge), title=title, width=width, as_json=options.json)
 

@@ -28,7 +28,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
     "report": ("report:register", "write tables over all models and benchmarks"),
     "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
-    "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
+    "agreement": ("agreement:register", "compare judges with people"),
     "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, or merge several"),
     "insertion": ("insertion:register", "fit a method of knowledge insertion, and list the methods"),
@@ -75,11 +75,10 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command on arguments, or on the process's own.
+    """Runs the command on arguments, or on the process's own, and returns its exit status.
 
-    Returns:
-        Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
-        as for ``compare``), 130 after Ctrl-C.
+    It is 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else, as for
+    ``compare``), 130 after Ctrl-C.
     """
     words = sys.argv[1:] if arguments is None else arguments
     options = argparse.Namespace()

@@ -52,7 +52,7 @@ class _Form(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with a short usage that takes options with underscores too, as the harnesses do."""
+    """A parser whose usage stays short."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": _Form, **options})
@@ -67,26 +67,6 @@ class Parser(argparse.ArgumentParser):
                 words.append(f"{name} ..." if action.nargs == "+" else name)
             self.usage = f"%(prog)s [options] {' '.join(words)}"
         return super().format_help()
-
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Parses words in which each option has hyphens."""
-        words = list(sys.argv[1:] if args is None else args)
-        for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
-            option, equals, value = word.partition("=")
-            hyphenated = option.replace("_", "-")
-            if option not in self._option_string_actions and hyphenated in self._option_string_actions:
-                words[place] = f"{hyphenated}{equals}{value}"
-        return super().parse_known_args(words, namespace)
-
-
-class _ListOfNames(argparse.Action):
-    """Joins the lists of an option that is repeated, in place of its default."""
-
-    def __call__(self, _: Any, namespace: Any, values: Any, __: str | None = None) -> None:
-        earlier = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if earlier is self.default else (*earlier, *values))
 
 
 def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], float]:
@@ -112,7 +92,6 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
 not_negative = number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
-between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -120,18 +99,14 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **options: Any) -> None:
+def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks") -> None:
     """Adds an option whose value is a list of tasks, with commas, which may be repeated."""
     text = f"{meaning}; a list with commas or patterns; may be repeated"
-    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
+    parser.add_argument(flag, type=names, action="extend", default=[], metavar="LIST", help=text)
 
 
 def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
-    """Returns the tasks below names or patterns of tasks, groups and tags that a user gave to a command, each once.
-
-    Raises:
-        SettingsError: If nothing fits a name.
-    """
+    """Returns the tasks below names or patterns of tasks, groups and tags that a user gave to a command, each once."""
     from culture_tasks.benchmarks.registry import entries, tasks_below
 
     tasks: dict[Task, None] = {}
@@ -174,8 +149,7 @@ def with_progress(items: Sequence[Item], label: str) -> Iterable[Item]:
 def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width: int, as_json: bool) -> int:
     """Prints findings as they come, each with its subject, whose width in columns is given, or all as JSON.
 
-    Returns:
-        Exit status: 1 if something has to be fixed.
+    Returns the exit status: 1 if something has to be fixed.
     """
     if as_json:
         entries = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
@@ -192,9 +166,8 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         beginning = f"{finding.state:<4}  {subject:<{width}}  "
         lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
         for text, indent in lines if finding.remedy else lines[:1]:
-            blank = " " * len(indent)
-            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=blank)
-            tqdm.write("\n".join(wrapped), file=sys.stdout)
+            filled = textwrap.fill(printable(text), columns, initial_indent=indent, subsequent_indent=" " * len(indent))
+            tqdm.write(filled, file=sys.stdout)
             sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0

@@ -15,7 +15,7 @@ from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import overlap, questions_of_tests, usual_tests
 from culture_tasks.preferences.pairs import Rule, choose, in_words, pairs_of, select_questions
 from culture_tasks.preferences.preference_stat import as_table, group_rows, writer_rows
-from culture_tasks.preferences.ratings import Ratings, ResultSelection, read_ratings
+from culture_tasks.preferences.ratings import Ratings, read_ratings
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text
@@ -33,15 +33,12 @@ def register(add_parser: common.AddParser) -> None:
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     build = actions.add_parser("build", help="write a folder to train on", description=_BUILD)
     stat = actions.add_parser("stat", help="show what rated responses hold", description=_STAT)
-    sources = f"{', '.join(offered())}, a file of rated rows in CARE's layout, or results of several models"
+    sources = f"{', '.join(offered())}, or a file of rated rows in CARE's layout"
     above_0 = common.number("a number above 0 and at most 1", lambda share: 0.0 < share <= 1.0)
     below_1 = common.number("a number of at least 0 and below 1", lambda share: 0.0 <= share < 1.0)
     for parser in (build, stat):
         add = parser.add_argument
         add("sources", nargs="+", metavar="SOURCE", help=sources)
-        add("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
-        common.add_tasks(parser, "tasks or groups to take from results")
-        add("--judge", metavar="SPEC", help="whose verdicts count in results: openai:gpt-4o, lexical")
         for name, values, metavar in (("language", "languages", "CODE"), ("category", "categories", "NAME")):
             common.add_repeatable(parser, f"--{name}", metavar, f"only this {name}; may be repeated", dest=values)
         add("--seed", type=int, default=0, help="seed of every draw (default: 0)")
@@ -57,7 +54,7 @@ def register(add_parser: common.AddParser) -> None:
     add("--train-on-test", dest="test_questions", action="store_true", help=on_tests)
     add("--model", default=PAPER_MODELS[0], help="model that the recipes train (default: %(default)s)")
     build.set_defaults(handler=_build)
-    stat.set_defaults(handler=_stat, test_questions=True)
+    stat.set_defaults(handler=_stat)
 
 
 def _read(options: argparse.Namespace, settings: Settings, hold_out: Sequence[Task] = ()) -> tuple[Rule, Ratings]:
@@ -66,15 +63,13 @@ def _read(options: argparse.Namespace, settings: Settings, hold_out: Sequence[Ta
     categories = [category_named(name) for name in options.categories]
     rule = Rule(**fields | {"hold_out": [task.name for task in hold_out], "categories": categories})
     check_revisions(settings)
-    tasks = [task.name for task in common.matching_tasks(options.tasks, "preferences")]
-    selection = ResultSelection(tasks, options.judge, options.test_questions)
-    return rule, read_ratings(options.sources, options.rating, selection, settings)
+    return rule, read_ratings(options.sources, settings)
 
 
 def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     settings = Settings.from_environment()
-    all_kept = list(options.hold_out) == ["none"]
+    all_kept = options.hold_out == ["none"]
     held_out = common.matching_tasks(() if all_kept else options.hold_out, "preferences: --hold-out")
     tests = [] if all_kept else list(dict.fromkeys([*held_out, *usual_tests()]))
     rule, ratings = _read(options, settings, held_out if options.test_questions else tests)

@@ -10,16 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import (
-    INTERRUPTED,
-    AddParser,
-    add_json,
-    at_least,
-    print_json,
-    show,
-    with_progress,
-    writing,
-)
+from culture_tasks.cli import options as common
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -35,32 +26,32 @@ from culture_tasks.text_tables import as_markdown, printable
 
 _DESCRIPTION = """\
 Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after CULTURE_JUDGE=none,
-and writes result and sample files in the same layout beside the old ones, for each judge its own.
-For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini
+and writes result and sample files in the same layout beside the old ones.
+For example: culture-tasks rejudge results/ --judge openai:gpt-4o
 """
 
 
-def register(add_parser: AddParser) -> None:
+def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
-    judge = "the judge, as in CULTURE_JUDGE; repeat the option for several judges (default: that variable)"
-    parser.add_argument("--judge", action="append", metavar="SPEC", help=judge)
-    failed_only = "keep the scored verdicts, and ask only for the others"
-    parser.add_argument("--failed-only", action="store_true", help=failed_only)
+    add = parser.add_argument
+    judge = "the judge, as in CULTURE_JUDGE (default: that variable)"
+    add("--judge", action="append", default=[], metavar="SPEC", help=judge)
+    add("--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others")
     sample = (
         "grade N responses of each task, drawn evenly from cultures and clusters; where another judge graded all of "
         "them, the report estimates this judge's score of all"
     )
-    parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
+    add("--sample", type=common.at_least(2), metavar="N", help=sample)
     batch = (
         "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most); if interrupted, "
         "the same command goes on"
     )
-    parser.add_argument("--batch", action="store_true", help=batch)
+    add("--batch", action="store_true", help=batch)
     resend = "with --batch, send requests again whose results can't be fetched, and pay for them a second time"
-    parser.add_argument("--resend", action="store_true", help=resend)
-    add_json(parser)
+    add("--resend", action="store_true", help=resend)
+    common.add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -69,62 +60,52 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("rejudge: --sample grades a draw of the responses anew. Leave out --failed-only.")
     if options.resend and not options.batch:
         raise SettingsError("rejudge: --resend needs --batch.")
+    if len(options.judge) > 1:
+        raise SettingsError("rejudge: one judge grades at a time. Run the command once for each judge.")
     try:
         with ExitStack() as stack:
             stack.callback(close_judges)
             return _rejudge(options, stack)
     except KeyboardInterrupt:
         _say("Interrupted. The same command goes on; without a verdict cache (CULTURE_JUDGE_CACHE=off) it begins anew.")
-        return INTERRUPTED
+        return common.INTERRUPTED
 
 
 def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
     runs = judged_runs(options.results, sample=options.sample)
     result_files = [run.files.result_file for run in runs]
     settings = Settings.from_environment()
+    settings = settings.model_copy(update={"judge": options.judge[0] if options.judge else settings.judge})
     prices = read_prices(settings.prices_file)
+    session = Session(settings)
     in_batches: BatchJudge | None = None
-    sessions = _sessions(options.judge, settings)
     if options.batch:
-        if len(sessions) > 1:
-            raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
-        judge = in_batches = BatchJudge(sessions[0].settings, result_files, say=_say, resend=options.resend)
+        judge = in_batches = BatchJudge(settings, result_files, say=_say, resend=options.resend)
         stack.callback(judge.close)
-        sessions = [Session(sessions[0].settings, lambda _: judge)]
+        session = Session(settings, lambda _: judge)
     elif (file := state_file(result_files)).exists():
         _say(f"Batches of these results were sent ({file}). Without --batch, their verdicts are paid for again.")
-    gradings = [Rejudging.of(runs, session, failed_only=options.failed_only) for session in sessions]
-    for grading in gradings:
-        grading.check()
-    for grading in gradings:
-        grading.submit()
+    grading = Rejudging.of(runs, session, failed_only=options.failed_only)
+    grading.check()
+    grading.submit()
     summaries: list[dict[str, Any]] = []
-    for grading in gradings:
-        for run in grading.runs:
-            with writing("rejudge", run.files.result_file.parent):
-                new = grading.write(run, progress=partial(with_progress, label="verdicts"), prices=prices)
-            summaries.append(_summary(new, run.tasks, grading.session.settings.judge))
-            if not options.json:
-                _print(summaries[-1], prices, shows_judge=len(gradings) > 1)
+    for run in grading.runs:
+        with common.writing("rejudge", run.files.result_file.parent):
+            new = grading.write(run, progress=partial(common.with_progress, label="verdicts"), prices=prices)
+        summaries.append(_summary(new, run.tasks, settings.judge))
+        if not options.json:
+            _print(summaries[-1], prices)
     if in_batches is not None:
         in_batches.finish()
     if options.json:
-        print_json({"currency": prices.currency, "runs": summaries})
+        common.print_json({"currency": prices.currency, "runs": summaries})
     if refusal := refused_requests():
-        show(refusal, sys.stderr if options.json else None)
+        common.show(refusal, sys.stderr if options.json else None)
     return 0
 
 
-def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]:
-    if judges is None:
-        return [Session(settings)]
-    if len({parse_spec(judge) for judge in judges}) < len(judges):
-        raise SettingsError("rejudge: the same judge is named twice. Name each judge once.")
-    return [Session(settings.model_copy(update={"judge": judge})) for judge in judges]
-
-
 def _say(line: str) -> None:
-    show(line, sys.stderr)
+    common.show(line, sys.stderr)
 
 
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
@@ -146,9 +127,8 @@ def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> 
     return {"result_file": run.result_file, "judge": spec, "scores": scores, "costs": costs}
 
 
-def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> None:
-    judge = f", judge {summary['judge']}" if shows_judge else ""
-    show(f"{summary['result_file']}{judge}")
+def _print(summary: Mapping[str, Any], prices: Prices) -> None:
+    common.show(str(summary["result_file"]))
     rows = [
         [f"{value:.4f}" if isinstance(value, float) else printable(str(value)) for value in score.values()]
         for score in summary["scores"]

@@ -25,7 +25,7 @@ def register(add_parser: AddParser) -> None:
     model = "model type of a harness, such as hf, hf-multimodal, vllm, internvl_hf or local-chat-completions"
     parser.add_argument("--model", metavar="TYPE", help=model)
     arguments = "as the harness takes them, such as pretrained=…"
-    parser.add_argument("--model-args", default="", metavar="ARGS", help=arguments)
+    parser.add_argument("--model-args", "--model_args", default="", metavar="ARGS", help=arguments)
     harness = "harness that loads the model (default: lm_eval where it has the type)"
     parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=harness)
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")

@@ -13,7 +13,7 @@ from culture_tasks.cli.options import AddParser, print_json
 from culture_tasks.data.tables import availability
 from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import as_text, printable
+from culture_tasks.text_tables import printable
 
 _MOST_LANGUAGES = 4
 
@@ -73,7 +73,7 @@ def _list(options: argparse.Namespace) -> int:
             f"{benchmark.title} ({benchmark.paper}); judge: {benchmark.judge or 'none needed'}; data: {benchmark.data}"
         )
         print(textwrap.fill(printable(title), width, subsequent_indent="  "))
-        rows, advice = [], dict[str, None]()
+        advice = dict[str, None]()
         for entries in families(name):
             facts, (state, _, text) = facts_of(entries), _data_now(entries[0], settings).partition(": ")
             advice |= {text: None} if text else {}
@@ -81,10 +81,9 @@ def _list(options: argparse.Namespace) -> int:
             only = "" if "," in facts["harnesses"] else f" ({facts['harnesses']} only)"
             more = f" + {len(entries) - 1}" if len(entries) > 1 else ""
             lacking = next((word for word in ("error", "missing", "not downloaded") if word in state), state)
-            about = f"{facts['what it measures']}{images}{only}"
-            rows.append((f"{entries[0].name}{more}", about, facts["language"], lacking))
-        header = ("task", "what it measures", "language", "data now")
-        print(textwrap.indent(as_text(header, rows, width - 2, wraps=1), "  "))
+            about = f"{facts['what it measures']}{images}{only}; {facts['language']}; data {lacking}"
+            line = printable(f"{entries[0].name}{more}: {about}")
+            print(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="      "))
         for text in advice:
             print(textwrap.fill(printable(text), width, initial_indent="  ", subsequent_indent="    "))
         print()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import MeanScore, Task
-from culture_tasks.benchmarks.registry import check_revisions
+from culture_tasks.benchmarks.registry import check_revisions, entries
+from culture_tasks.errors import DataError
 from culture_tasks.harness.subsets import structure_of
 from culture_tasks.metrics.subsets import Components, components, half_width, population
 from culture_tasks.rejudge.estimates import Bounds
@@ -27,24 +28,41 @@ class WidthEstimate:
     questions: Bounds
     interval: Bounds  # half its width in points of 100 of the score's scale
     needed: int
-    documents: int  # of the task
 
 
-def samples_by_task(paths: Sequence[str]) -> dict[str, list[tuple[Run, Selection]]]:
-    """Returns the samples of each run, without gradings of samples and those by the lexical judge.
+def width_estimates(
+    paths: Iterable[str], tasks: Sequence[Task], width: float, settings: Settings
+) -> tuple[list[WidthEstimate], list[str]]:
+    """Returns the estimates of the tasks of runs (of some, or all), and the names of those that have none.
 
-    The first are of runs that count already, and text overlap varies in other ways than a judge's verdicts.
+    Gradings of samples don't count, as their runs do already, nor does the lexical judge, since text overlap varies in
+    other ways than verdicts.
     """
     by_task: dict[str, list[tuple[Run, Selection]]] = {}
-    results = load(paths, Names())
+    results = load(list(paths), Names())
     for run, superseded in newest(results.runs):
         is_sample = run.subset is not None and run.graded_from is not None
         if superseded is None and run.has_samples and not is_sample and not run.is_lexical:
             by_task.setdefault(run.task, []).append((run, select(results, [run], [run.task])))
-    return by_task
+    estimates: list[WidthEstimate] = []
+    left_out: list[str] = []
+    for name, runs in by_task.items():
+        task = entries().get(name)
+        if isinstance(task, Task) and (not tasks or task in tasks):
+            estimate = _width_estimate(task, runs, width, settings)
+            if estimate is None:
+                left_out.append(name)
+            else:
+                estimates.append(estimate)
+    if not estimates:
+        raise DataError(
+            "cost: no task of these runs has logged samples, scores that vary (the lexical judge's don't count), and "
+            "their mean as its score."
+        )
+    return estimates, left_out
 
 
-def width_estimate(
+def _width_estimate(
     task: Task, runs: Sequence[tuple[Run, Selection]], width: float, settings: Settings
 ) -> WidthEstimate | None:
     """Returns how many questions, drawn by ``CULTURE_SUBSET``, are enough for a width in points of 100 of the scale.
@@ -76,5 +94,4 @@ def width_estimate(
         questions=Bounds(min(sizes), max(sizes)),
         interval=Bounds(min(widths), max(widths)),
         needed=round(items * len(rows) / len(order)),
-        documents=len(rows),
     )

@@ -1,8 +1,7 @@
-"""How well people and judges agree on the same responses, pair by pair, as text, JSON and CSV."""
+"""How well a judge agrees with people on the same responses, as text, JSON and CSV."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import math
@@ -42,17 +41,18 @@ _SHORT: Mapping[Statistic, str] = {
 _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rater:
-    """Who rated the responses: people, or a judge as the user names it; a rating is NaN where there is none.
-
-    A judge has a verdict of each response, and its identity with each rubric that was used.
-    """
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A judge, as the user names it, with its verdict of each response."""
 
     name: str
-    ratings: tuple[float, ...]
-    verdicts: tuple[Verdict, ...] = ()
-    identities: tuple[JudgeIdentity, ...] = ()
+    verdicts: tuple[Verdict, ...]
+    identities: tuple[JudgeIdentity, ...]  # with each rubric that was used
+
+    @property
+    def ratings(self) -> list[float]:
+        """The ratings, NaN where there is none."""
+        return [math.nan if verdict.score is None else verdict.score for verdict in self.verdicts]
 
     @property
     def endpoints(self) -> list[str]:
@@ -66,53 +66,35 @@ class Rater:
 
     @property
     def description(self) -> str:
-        """The rater in one line: model, endpoint, and prompts with the first digits of their hashes."""
-        if not self.identities:
-            return self.name
+        """The judge in one line: model, endpoint, and prompts with the first digits of their hashes."""
         judge = self.identities[0]
         endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
-        prompts = {
-            f"{identity.prompt} sha256 {identity.prompt_sha256[:12]}" if identity.prompt_sha256 else identity.prompt
-            for identity in self.identities
-        }
-        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
+        hashes = {each.prompt: each.prompt_sha256[:12] for each in self.identities}
+        prompts = "; ".join(f"{name} sha256 {digits}" if digits else name for name, digits in sorted(hashes.items()))
+        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {prompts})"
 
 
-def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
-    """Returns people's ratings as a rater, or None if the data have none."""
-    if all(response.human is None for response in responses):
-        return None
-    return Rater("human", tuple(math.nan if response.human is None else response.human for response in responses))
-
-
-def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track: Track = iter) -> list[Rater]:
-    """Has every judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
+def grade(name: str, judge: Judge, responses: Sequence[RatedResponse], track: Track = iter) -> Verdicts:
+    """Has a judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
 
     Raises:
-        JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
+        JudgeError: If the judge can't be used at all; a verdict that fails is an outcome.
     """
     rubrics = {name: rubric_named(name) for name in sorted({response.rubric for response in responses})}
-    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
-    for judge in judges.values():
-        judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
-    tickets = [
-        judge.submit(rubrics[response.rubric], response.item) for judge in judges.values() for response in responses
-    ]
+    requests = [(rubrics[response.rubric], response.item) for response in responses]
+    distinct = {(rubric.name, item): (rubric, item) for rubric, item in requests}
+    judge.check([*distinct.values()], responses_known=True)
+    tickets = [judge.submit(rubric, item) for rubric, item in requests]
     _log.info("agreement: %d verdicts requested", len(tickets))
-    all_verdicts = iter([ticket.verdict() for ticket in track(tickets)])
-    raters: list[Rater] = []
-    for name, judge in judges.items():
-        verdicts = tuple(itertools.islice(all_verdicts, len(responses)))
-        ratings = tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts)
-        rater = Rater(name, ratings, verdicts, tuple(map(judge.identity, rubrics.values())))
-        if rater.outcomes["scored"] < len(verdicts):
-            _log.warning("agreement: %s scored %d of %d responses", name, rater.outcomes["scored"], len(verdicts))
-        raters.append(rater)
-    return raters
+    all_verdicts = tuple(ticket.verdict() for ticket in track(tickets))
+    graded = Verdicts(name, all_verdicts, tuple(map(judge.identity, rubrics.values())))
+    if graded.outcomes["scored"] < len(responses):
+        _log.warning("agreement: %s scored %d of %d responses", name, graded.outcomes["scored"], len(responses))
+    return graded
 
 
 class _Group(NamedTuple):
-    """Two raters on a group of responses: all, or those of a language or a category."""
+    """The agreement on a group of responses: all, or those of a language or a category."""
 
     by: Dimension
     group: str
@@ -121,43 +103,54 @@ class _Group(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
+        """Share of the responses, from 0 to 1, that both rated: the others are left out of the statistics."""
         return self.agreement.pairs / self.responses
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The group as JSON data."""
+        counts = {"responses": self.responses, "n": self.agreement.pairs, "questions": self.agreement.clusters}
+        statistics = {
+            name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+            for name, estimate in self.agreement.estimates.items()
+        }
+        return {"by": self.by, "group": self.group, **counts, "coverage": self.coverage, "statistics": statistics}
+
+    def reasons(self) -> Iterator[str]:
+        """Yields why statistics are missing, once per reason."""
+        missing: dict[str, list[str]] = {}
+        for name, estimate in self.agreement.estimates.items():
+            if estimate.reason is not None:
+                missing.setdefault(estimate.reason, []).append(_SHORT[name])
+        yield from (f"{self.by} {self.group}, {', '.join(names)}: {reason}" for reason, names in missing.items())
 
 
 class AgreementReport:
-    """The agreement of each rater with each later one; errors are the second's rating less the first's.
+    """The agreement of a judge with people; errors are the judge's rating less theirs.
 
-    Args:
-        data: The responses.
-        raters: Who rated them, people first.
-        options: The user's options: ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
-            with less coverage than ``least_coverage`` are marked.
+    The user's options are ``resamples`` and ``seed`` of the intervals, and ``least_coverage``, below which a group is
+    marked.
     """
 
-    def __init__(self, data: RatedResponses, raters: Sequence[Rater], options: Mapping[str, Any]) -> None:
-        self.data, self.raters, self.options = data, raters, options
-        groups = _groups(data.responses)
-        self.pairs = {
-            pair: [self._group(*pair, *group, rows) for group, rows in groups.items()]
-            for pair in itertools.combinations(raters, 2)
-        }
+    def __init__(self, data: RatedResponses, judge: Verdicts, options: Mapping[str, Any]) -> None:
+        self.data, self.judge, self.options = data, judge, options
+        self.groups = [self._group(*group, places) for group, places in _groups(data.responses).items()]
 
-    def _group(self, first: Rater, second: Rater, by: Dimension, label: str, rows: Sequence[int]) -> _Group:
-        """Returns two raters on some responses, from the seed, so that no group's interval depends on the others."""
+    def _group(self, by: Dimension, label: str, places: Sequence[int]) -> _Group:
+        """Returns the agreement on some responses, from the seed, so that no group's interval depends on the others."""
+        responses, ratings = [self.data.responses[place] for place in places], self.judge.ratings
         statistics = agreement(
-            [first.ratings[row] for row in rows],
-            [second.ratings[row] for row in rows],
-            clusters=[self.data.responses[row].item.question for row in rows],
+            [math.nan if response.human is None else response.human for response in responses],
+            [ratings[place] for place in places],
+            clusters=[response.item.question for response in responses],
             resamples=self.options["resamples"],
-            confidence=self.options["confidence"],
             rng=np.random.default_rng(self.options["seed"]),
         )
-        return _Group(by, label, len(rows), statistics)
+        return _Group(by, label, len(places), statistics)
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
-        data = self.data
+        data, judge = self.data, self.judge
         content: dict[str, Any] = {
             "culture_tasks": __version__,
             "data": {
@@ -165,39 +158,35 @@ class AgreementReport:
                 "fingerprint": data.fingerprint,
                 "responses": len(data.responses),
                 "questions": len({response.item.question for response in data.responses}),
-                "skipped_rows": data.skipped,
                 "responses_equal_to_a_reference": data.verbatim,
             },
             "options": dict(self.options),
             "judges": [
                 {
-                    "name": rater.name,
-                    "identities": [identity.json for identity in rater.identities],
-                    "endpoints": rater.endpoints,
-                    "outcomes": dict(rater.outcomes),
+                    "name": judge.name,
+                    "identities": [identity.json for identity in judge.identities],
+                    "endpoints": judge.endpoints,
+                    "outcomes": dict(judge.outcomes),
                 }
-                for rater in self.raters
-                if rater.verdicts
             ],
             "comparisons": [
-                {"first": first.name, "second": second.name, "groups": list(map(_group_json, groups))}
-                for (first, second), groups in self.pairs.items()
+                {"first": "human", "second": judge.name, "groups": [group.json for group in self.groups]},
             ],
         }
         return {**to_jsonable_python(content, inf_nan_mode="null")}
 
     def as_text(self) -> str:
         """Returns the text that the command prints."""
-        parts: list[str] = []
-        for (first, second), groups in self.pairs.items():
-            parts.append(plain(f"{second.name} against {first.name} (errors: {second.name} minus {first.name})"))
-            parts += [as_text(_HEADER, list(self._rows(first, groups))), *map(plain, _reasons(groups))]
-        return "\n".join([*parts, *map(plain, self._facts())])
+        judge = self.judge.name
+        title = f"{judge} against human (errors: {judge} minus human)"
+        reasons = [reason for group in self.groups for reason in group.reasons()]
+        table = as_text(_HEADER, list(self._rows()))
+        return "\n".join([plain(title), table, *map(plain, (*reasons, *self._facts()))])
 
-    def _rows(self, first: Rater, groups: Sequence[_Group]) -> Iterator[list[str]]:
-        """Yields a row per group, and below it those of the paper where the first rater is people as there."""
-        like = None if first.verdicts else self.data.like
-        for group in groups:
+    def _rows(self) -> Iterator[list[str]]:
+        """Yields a row per group, and below it those of the paper."""
+        like = self.data.like
+        for group in self.groups:
             mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
             counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
             cells = [group.agreement.estimates[name].text for name in STATISTICS]
@@ -210,17 +199,13 @@ class AgreementReport:
     def _facts(self) -> Iterator[str]:
         data = self.data
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
-        if data.skipped:
-            yield f"rows skipped because they can't be used: {data.skipped}"
         if data.verbatim:
             yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
-        for rater in self.raters:
-            if rater.verdicts:
-                outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(rater.outcomes.items()))
-                yield f"judge: {rater.description}; verdicts: {outcomes}"
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.judge.outcomes.items()))
+        yield f"judge: {self.judge.description}; verdicts: {outcomes}"
         how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
-        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
-        yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
+        yield f"in parentheses: 95% bootstrap percentile intervals, {how}"
+        yield "coverage: share of the responses that both rated; the others are left out of all statistics"
         if data.like is not None and data.like.published:
             yield f"rows that begin with 'paper': {data.like.published_in}"
 
@@ -229,56 +214,26 @@ class AgreementReport:
         paths = [folder / name for name in ("agreement.json", "agreement.txt", "ratings.csv")]
         write_whole(paths[0], json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n")
         write_whole(paths[1], self.as_text() + "\n")
-        header = ["row", "language", "category", "rubric", "question"]
-        for rater in self.raters:
-            judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.verdicts else []
-            header += [rater.description, *judged]
-        write_csv(paths[2], header, self._ratings())
+        name = self.judge.name
+        header = ["row", "language", "category", "rubric", "question", "human"]
+        write_csv(paths[2], [*header, self.judge.description, f"{name} outcome", f"{name} error"], self._ratings())
         return paths
 
     def _ratings(self) -> Iterator[list[str | float | None]]:
-        for index, response in enumerate(self.data.responses):
-            row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
-            row.append(response.item.question)
-            for rater in self.raters:
-                row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
-                if rater.verdicts:
-                    row += [rater.verdicts[index].outcome, rater.verdicts[index].error]
-            yield row
+        for response, verdict in zip(self.data.responses, self.judge.verdicts, strict=True):
+            about = (response.language, response.category, response.rubric, response.item.question)
+            yield [response.row, *about, response.human, verdict.score, verdict.outcome, verdict.error]
 
 
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
     """Returns the places of the responses of each group: all, languages, and categories in their papers' order."""
     order = {category: place for place, category in enumerate(rated_categories())}
+    languages: dict[str, list[int]] = {}
+    categories: dict[str, list[int]] = {}
+    for place, response in enumerate(responses):
+        languages.setdefault(response.language, []).append(place)
+        categories.setdefault(response.category, []).append(place)
     groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
-    for language in sorted({response.language for response in responses}):
-        groups["language", language] = [row for row, response in enumerate(responses) if response.language == language]
-    categories = {response.category for response in responses}
-    for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
-        groups["category", category] = [row for row, response in enumerate(responses) if response.category == category]
-    return groups
-
-
-def _group_json(group: _Group) -> dict[str, Any]:
-    return {
-        "by": group.by,
-        "group": group.group,
-        "responses": group.responses,
-        "n": group.agreement.pairs,
-        "questions": group.agreement.clusters,
-        "coverage": group.coverage,
-        "statistics": {
-            name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
-            for name, estimate in group.agreement.estimates.items()
-        },
-    }
-
-
-def _reasons(groups: Iterable[_Group]) -> Iterator[str]:
-    """Yields why a statistic is missing, once per group and reason."""
-    for group in groups:
-        missing: dict[str, list[str]] = {}
-        for name, estimate in group.agreement.estimates.items():
-            if estimate.reason is not None:
-                missing.setdefault(estimate.reason, []).append(_SHORT[name])
-        yield from (f"{group.by} {group.group}, {', '.join(names)}: {reason}" for reason, names in missing.items())
+    groups |= {("language", name): languages[name] for name in sorted(languages)}
+    in_order = sorted(categories, key=lambda name: (order.get(name, len(order)), name))
+    return groups | {("category", name): categories[name] for name in in_order}

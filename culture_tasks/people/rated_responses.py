@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,13 +16,11 @@ from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, Of
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.files import Rows, read_file
 from culture_tasks.data.reading import fingerprint
-from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, none_if_blank
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, none_if_blank, or_raise
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 from culture_tasks.text import failure_in
-
-_log = logging.getLogger(__name__)
 
 NO_CATEGORY = "none"
 
@@ -77,35 +74,25 @@ class ResponseRow(TableRow):
     id: Any = None
 
 
-class GradableRow(ResponseRow):
-    """One row that a judge can grade."""
-
-    reference: Text | Annotated[list[Text], Field(min_length=1)]
-
-
-class RatedRow(GradableRow):
+class RatedRow(ResponseRow):
     """One row that a judge can grade and a person has rated."""
 
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
     human_rating: Rating
 
 
 @dataclass(frozen=True, slots=True)
 class RatedResponse:
-    """A response in a row of a table, with its rating, None without one.
-
-    A rating by people is on the scale of the rubric; without one, the scale isn't known. The category is a benchmark's,
-    another one of the data, or ``none``; the language is that of the question, as a code or ``und``; the writer is
-    ``people``, a name in the data, or empty.
-    """
+    """A response in a row of a table."""
 
     row: int
     item: JudgeItem
-    human: float | None
-    rubric: str
-    category: str
-    language: str
+    human: float | None  # on the scale of the rubric, if that is known
+    rubric: str  # may be empty
+    category: str  # a benchmark's, another one of the data, or ``none``
+    language: str  # of the question: a code, or ``und``
     culture: CultureKind | None
-    writer: str
+    writer: str  # ``people``, a name in the data, or empty
 
 
 def rating_column(table: Rows[Any]) -> str:
@@ -115,17 +102,13 @@ def rating_column(table: Rows[Any]) -> str:
 
 
 def rated_responses(
-    table: Rows[Any],
-    model: type[ResponseRow],
-    settings: Settings,
-    *,
-    column: str,
-    rubric: str | None = None,
-) -> Iterator[RatedResponse | str]:
-    """Yields the response of each row with the rating in a column, or what is wrong with the row.
+    table: Rows[Any], model: type[ResponseRow], settings: Settings, *, rubric: str | None = None
+) -> Generator[RatedResponse | str, None, None]:
+    """Yields the response of each row with people's rating, or what is wrong with the row.
 
-    The rubric is the one named, or else that of the row or of its category; ratings that aren't people's have none.
+    The rubric is the one named, or else that of the row or of its category.
     """
+    column = rating_column(table)
     aliases = {name: field for ratings in offered().values() for name, field in ratings.aliases.items()}
     aliases |= {"references": "reference", column: "human_rating"}
     others = frozenset(RATING_COLUMNS) - {column}
@@ -138,23 +121,21 @@ def rated_responses(
             continue
         index, row = found
         try:
-            yield _response(table, index, row, column=column, rubric=rubric)
+            yield _response(row, index + table.first_row, column, rubric or row.rubric)
         except DataError as error:
             yield f"{table.where(index)}, {error}"
 
 
-def _response(table: Rows[Any], index: int, row: ResponseRow, *, column: str, rubric: str | None) -> RatedResponse:
+def _response(row: ResponseRow, number: int, column: str, rubric: str | None) -> RatedResponse:
     references = (row.reference,) if isinstance(row.reference, str) else tuple(row.reference or ())
-    category, name, lowest, highest = _grading(row.category, row.rubric if rubric is None else rubric)
-    if column not in RATING_COLUMNS:
-        name = ""
-    elif row.human_rating is not None and not lowest <= row.human_rating <= highest:
+    category, name, lowest, highest = _grading(row.category, rubric)
+    if row.human_rating is not None and not lowest <= row.human_rating <= highest:
         raise DataError(
             f"field {column!r}: found {row.human_rating:g}. Expected a number from {lowest:g} to {highest:g}, the "
             f"scale of the rubric {name}. Correct it, or leave the row out."
         )
     return RatedResponse(
-        row=index + table.first_row,
+        row=number,
         item=JudgeItem(row.question, references, row.response),
         human=row.human_rating,
         rubric=name,
@@ -221,7 +202,6 @@ class RatedResponses:
     origin: str
     fingerprint: str
     like: HumanRatings | None
-    skipped: int
     responses: tuple[RatedResponse, ...]
 
     @property
@@ -231,20 +211,11 @@ class RatedResponses:
 
 
 def load(
-    data: str,
-    settings: Settings,
-    *,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    rubric: str | None = None,
-    skip_invalid: bool = False,
-    needs_human: bool = True,
+    data: str, settings: Settings, *, sample: int | None = None, seed: int = 0, rubric: str | None = None
 ) -> RatedResponses:
     """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
-    Either the first rows are used, up to a limit, or a sample of all. One rubric grades all rows where it is named,
-    else that of each row or of its category. ``needs_human`` requires a human rating in every row.
+    One rubric grades all rows where it is named, else that of each row or of its category.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -255,27 +226,14 @@ def load(
     if like is None:
         columns = {name for row in table.rows[:1] for name in row}
         like = next((ratings for ratings in offered().values() if ratings.known_by <= columns), None)
-    model = RatedRow if needs_human else GradableRow
-    usable: list[RatedResponse] = []
-    problems: list[str] = []
-    for found in rated_responses(table, model, settings, column=rating_column(table), rubric=rubric):
-        if problem := _not_gradable(table, found):
-            if not skip_invalid:
-                raise DataError(problem)
-            problems.append(problem)
-        elif not isinstance(found, str):
-            usable.append(found)
-    skipped = len(table.rows) - len(usable)
-    if not usable:
-        raise DataError(f"agreement: none of the {skipped} rows can be used. The first: {problems[0]}")
-    if problems:
-        _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
-    responses = usable[:limit]
-    if sample is not None and sample < len(usable):
+    responses = list(or_raise(rated_responses(table, RatedRow, settings, rubric=rubric)))
+    for response in responses:
+        _check_gradable(response, table.where(response.row - table.first_row))
+    if sample is not None and sample < len(responses):
         import numpy as np
 
-        indices = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
-        responses = [usable[index] for index in sorted(indices)]
+        indices = np.random.default_rng(seed).choice(len(responses), size=sample, replace=False)
+        responses = [responses[index] for index in sorted(indices)]
     graders = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
     if len({(grader.lowest, grader.highest) for grader in graders}) > 1:
         scales = ", ".join(f"{grader.name} ({grader.lowest} to {grader.highest})" for grader in graders)
@@ -284,26 +242,21 @@ def load(
             "rubric with --rubric, or split the file."
         )
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
-    return RatedResponses(origin, fingerprint(rows), like, skipped, tuple(responses))
+    return RatedResponses(origin, fingerprint(rows), like, tuple(responses))
 
 
-def _not_gradable(table: Rows[Any], found: RatedResponse | str) -> str:
-    """Says why a judge can't grade a row; empty where it can."""
-    if isinstance(found, str):
-        return found
-    where = table.where(found.row - table.first_row)
-    if failure := failure_in(found.item.response):
-        return (
+def _check_gradable(response: RatedResponse, where: str) -> None:
+    if failure := failure_in(response.item.response):
+        raise DataError(
             f"{where}, field 'response': found no response, but the error of a request ({failure[:80]}). Take the row "
-            "out, or leave bad rows out with --skip-invalid."
+            "out."
         )
-    if not found.rubric:
-        return (
-            f"{where}: no rubric for the category {found.category!r}. Either choose one for all rows with --rubric, or "
-            f"add a column 'rubric', or a 'category' with one of {', '.join(rated_categories())}. "
+    if not response.rubric:
+        raise DataError(
+            f"{where}: no rubric for the category {response.category!r}. Either choose one for all rows with --rubric, "
+            f"or add a column 'rubric', or a 'category' with one of {', '.join(rated_categories())}. "
             f"Rubrics are {', '.join(rubrics())}."
         )
-    return ""
 
 
 # Languages

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -102,16 +103,12 @@ class RatedDesign(BaseModel, extra="forbid", frozen=True):
 
 
 def read_design(path: Path) -> Design:
-    """Reads a design from its file or folder.
-
-    Raises:
-        DataError: If there is no such file, or it isn't laid out as one.
-    """
+    """Reads a design from its file or folder."""
     return _read(path / DESIGN_FILE if path.is_dir() else path, Design, "culture-tasks spotcheck draw")
 
 
 def read_rated(path: Path) -> RatedDesign:
-    """Reads a design with its ratings, as :func:`read_design` does."""
+    """Reads a design with its ratings from its file or folder."""
     return _read(path / RATED_FILE if path.is_dir() else path, RatedDesign, "culture-tasks spotcheck score")
 
 
@@ -137,35 +134,25 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
 
 
 class _SheetLine(TableRow):
-    """One line of a returned sheet; all but the row and the rating may be missing."""
+    """What counts in a line of a returned sheet."""
 
     row: str
     rating: OptionalRating
     response: OptionalText = None
     rater: OptionalLabel = None
-    culture: Any = None
-    question: Any = None
-    references: Any = None
-    image: Any = None
-    lowest: Any = None
-    highest: Any = None
-    comment: Any = None
 
 
 def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
-    """Reads the ratings of one or several raters.
+    """Reads the ratings of raters, who are named in the column ``rater``, or else by the file's name.
 
-    A rater's name is in the column ``rater``, or else it is the name of the file. A response in a line without a rating
-    isn't rated yet.
-
-    Raises:
-        DataError: If a file can't be read, a row wasn't drawn or is shown with another response, a rating is off its
-            scale, one rater rated a row twice with different results, or there is no rating at all.
+    A response in a line without a rating isn't rated yet.
     """
     rows = {row.row: row for row in design.rows}
     ratings: dict[str, dict[str, float]] = {}
     for file in files:
         table = read_file(file)
+        kept = [{name: value for name, value in row.items() if name in _SheetLine.model_fields} for row in table.rows]
+        table = replace(table, rows=kept)
         for index, line in enumerate(validated(table, _SheetLine)):
             row = _design_row(table, index, line, rows)
             if line.rating is None:

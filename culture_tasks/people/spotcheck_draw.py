@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,29 +34,25 @@ from culture_tasks.results.samples import samples_of
 from culture_tasks.text import failure_in
 from culture_tasks.text_tables import write_csv
 
-LEAST = 5
-"""Fewest responses that are drawn from a stratum, where it has so many."""
+LEAST = 5  # responses that are drawn from a stratum, where it has so many
+_SIDE = 900  # pixels of the longer side of an image on the page
 
 
 @dataclass(frozen=True, slots=True)
 class SheetResponse:
-    """One response to one item; question, references and text are as the judge is shown them, without reasoning.
-
-    ``run`` is which of several responses to the item, from 0; ``judged`` the judge's score on the scale, NaN where it
-    gave none. The name of the image is empty without one.
-    """
+    """One response to one item; question, references and text are as the judge is shown them, without reasoning."""
 
     item: str
-    run: int
+    run: int  # which of several responses to the item, from 0
     culture: str
     cluster: str
     question: str
     references: tuple[str, ...]
     text: str
-    image: str
+    image: str  # its name, or empty
     rubric: Rubric
     scale: Scale
-    judged: float
+    judged: float  # the judge's score on the scale, NaN where it gave none
 
     @property
     def mark(self) -> str:
@@ -74,11 +70,7 @@ class Population(NamedTuple):
 
 
 def read_population(result: Run) -> Population:
-    """Reads the responses of a task.
-
-    Raises:
-        DataError: If the file can't be read, isn't whole, or its samples have no record of a judge.
-    """
+    """Reads the responses of a task."""
     samples_file = result.samples_file
     try:
         samples = judged_samples(samples_of(samples_file, result.expected))
@@ -124,10 +116,6 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
     """Finds the responses that a judge grades, of the runs that a report would show; tasks are names or patterns.
 
     Where a judge graded a sample of a run's responses, it is that sample.
-
-    Raises:
-        DataError: If there are none, or they can't be read.
-        SettingsError: If a name fits no judged task.
     """
     loading = load(paths, Names())
     runs = [run for run, reason in newest(loading.runs) if reason is None]
@@ -137,7 +125,13 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         for run in runs
         if run.subset is not None or not samples & {(run.task, run.path), (run.task, run.graded_from or run.path)}
     ]
-    judged_runs = [run for run in runs if run.settings.judges or _has_unusable_samples(run)]
+    # Of a judged task's samples of which no line can be used, reading them says why.
+    judged_runs = [
+        run
+        for run in runs
+        if run.settings.judges
+        or (not run.has_samples and isinstance(run.metric, JudgedScore) and run.samples_file.is_file())
+    ]
     if not judged_runs:
         found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in loading.problems[:3])
         raise DataError(
@@ -156,9 +150,11 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
     return list({population.fingerprint: population for population in populations}.values())  # once for all judges
 
 
-def _has_unusable_samples(run: Run) -> bool:
-    """Whether no line of a judged task's sample file can be used: reading it says why."""
-    return not run.has_samples and isinstance(run.metric, JudgedScore) and run.samples_file.is_file()
+class _Drawn(NamedTuple):
+    turn: str  # a hash, by which the order is random
+    name: str  # of the row
+    population: int
+    response: SheetResponse
 
 
 def draw(
@@ -170,57 +166,51 @@ def draw(
     order is that of a hash of seed, task and item, so that a larger draw by the same seed holds the smaller one, and
     models are rated on the same items, also where one is drawn later.
 
-    Returns:
-        The design, and the response of each of its rows.
-
-    Raises:
-        SettingsError: If there are too few for the strata.
+    Returns the design, and the response of each of its rows.
     """
-    strata: dict[tuple[int, str], list[tuple[str, str, SheetResponse]]] = {}
+    strata: dict[tuple[int, str], list[_Drawn]] = {}
     for place, population in enumerate(populations):
         for response in population.responses:
             item = f"{response.item}\n{response.run}"
             turn = _sha256(f"{seed}\n{population.task}\n{item}")
             name = "r" + _sha256(f"row\n{population.fingerprint}\n{item}")[:12]  # or Excel reads a number
-            strata.setdefault((place, response.culture), []).append((turn, name, response))
+            strata.setdefault((place, response.culture), []).append(_Drawn(turn, name, place, response))
     shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
-    picks = [
-        (turn, name, place, response)
-        for (place, culture), members in strata.items()
-        for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
-    ]
-    picks.sort(key=itemgetter(0, 1))
-    rows = [
-        DesignRow(
-            row=name,
-            population=place,
-            culture=response.culture,
-            item=response.item,
-            run=response.run,
-            mark=response.mark,
-            lowest=response.rubric.lowest,
-            highest=response.rubric.highest,
-        )
-        for _, name, place, response in picks
-    ]
-    drawn_from = [
+    picks: list[_Drawn] = []
+    design_strata: dict[int, list[DesignStratum]] = {}
+    for (place, culture), members in strata.items():
+        drawn = shares[place, culture]
+        picks += sorted(members, key=attrgetter("turn"))[:drawn]
+        stratum = DesignStratum(culture=culture, size=len(members), drawn=drawn)
+        design_strata.setdefault(place, []).append(stratum)
+    picks.sort(key=attrgetter("turn", "name"))
+    sources = [
         DesignPopulation(
             model=population.model,
             task=population.task,
             fingerprint=population.fingerprint,
-            strata=tuple(
-                DesignStratum(culture=culture, size=len(members), drawn=shares[place, culture])
-                for (of_population, culture), members in strata.items()
-                if of_population == place
-            ),
+            strata=tuple(design_strata.get(place, ())),
         )
         for place, population in enumerate(populations)
     ]
+    rows = tuple(map(_design_row, picks))
     created = now.isoformat(timespec="seconds")
-    design = Design(
-        culture_tasks=__version__, created=created, seed=seed, populations=tuple(drawn_from), rows=tuple(rows)
+    design = Design(culture_tasks=__version__, created=created, seed=seed, populations=tuple(sources), rows=rows)
+    return design, [pick.response for pick in picks]
+
+
+def _design_row(pick: _Drawn) -> DesignRow:
+    response = pick.response
+    return DesignRow(
+        row=pick.name,
+        population=pick.population,
+        culture=response.culture,
+        item=response.item,
+        run=response.run,
+        mark=response.mark,
+        lowest=response.rubric.lowest,
+        highest=response.rubric.highest,
     )
-    return design, [response for *_, response in picks]
 
 
 def _sha256(text: str) -> str:
@@ -244,10 +234,6 @@ def _shares(sizes: Mapping[tuple[int, str], int], number: int) -> Counter[tuple[
 
 
 # The sheets that raters fill in: a CSV file, and a page without a network; both blind to judge and model
-
-_SIDE = 900
-"""Pixels of the longer side of an image on the page."""
-
 
 # A response that a spreadsheet may turn into a number, a date or a truth value, unless an apostrophe is before it.
 _LIKE_A_NUMBER = re.compile(r"(?=.*\d)[^'\n]{1,40}|true|false", re.IGNORECASE)
@@ -274,9 +260,6 @@ def write_sheets(
 
     The first ``shared`` rows, or all, are on every sheet, and each of the others on one. Without a folder of images the
     sheets have none.
-
-    Raises:
-        SettingsError: If a page would lack an image that a response needs.
     """
     thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(responses)
     entries: list[_Entry] = []

@@ -25,74 +25,59 @@ from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.results.trained_on import FILE_NAME, FORMAT
 from culture_tasks.text import storable
 
-METHODS = ("sft", "dpo", "kto")
-
 Row = dict[str, Any]
 
 
-def _facts(question: RatedQuestion) -> Row:
-    """Returns the facts of a question that rows have beside the text; trainers pass over them."""
-    return {
+def _message(role: str, text: str) -> list[Row]:
+    return [{"role": role, "content": text}]
+
+
+def _row(question: RatedQuestion, responses: Row, **about_ratings: Any) -> Row:
+    """Returns a row: prompt, responses, and facts that trainers pass over."""
+    facts = {
         "question_id": question.fingerprint,
         "language": question.language,
         "category": question.category,
         "culture": question.culture or "",
     }
+    return {"prompt": _message("user", question.text), **responses, **facts, **about_ratings}
 
 
-def _sft(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
+def _sft(pairs: Sequence[PreferencePair], _: int) -> Iterator[Row]:
     for pair in pairs:
         for reference in pair.question.references[:1]:
-            yield {"prompt": pair.question.text, "completion": reference, **_facts(pair.question)}
+            yield _row(pair.question, {"completion": _message("assistant", reference)})
 
 
-def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
+def _dpo(pairs: Sequence[PreferencePair], _: int) -> Iterator[Row]:
     for question, chosen, rejected in pairs:
-        yield {
-            "prompt": question.text,
-            "chosen": chosen.text,
-            "rejected": rejected.text,
-            **_facts(question),
-            "chosen_rating": float(chosen.rating),
-            "rejected_rating": float(rejected.rating),
-            "chosen_by": chosen.writer,
-            "rejected_by": rejected.writer,
-        }
+        yield _row(
+            question,
+            {"chosen": _message("assistant", chosen.text), "rejected": _message("assistant", rejected.text)},
+            chosen_rating=float(chosen.rating),
+            rejected_rating=float(rejected.rating),
+            chosen_by=chosen.writer,
+            rejected_by=rejected.writer,
+        )
 
 
 def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     """Yields rows in the order that TRL's estimate of the loss's reference point needs.
 
     TRL trains KTO in the order of its rows, and estimates the reference point by giving each response to the prompt of
-    the next row. The order is drawn. With three questions or more, neighbours differ in their question, and every
+    the next row. So the order is drawn, neighbours differ in their question (with three questions or more), and every
     second row is desirable.
     """
     order = sorted(pairs, key=lambda pair: random_number(seed, "kto", pair.question.fingerprint))
     half = (len(order) + 1) // 2
     for better, worse in zip(order, order[half:] + order[:half], strict=True):
-        for question, answer, label in (
-            (better.question, better.chosen, True),
-            (worse.question, worse.rejected, False),
-        ):
-            yield {
-                "prompt": question.text,
-                "completion": answer.text,
-                "label": label,
-                **_facts(question),
-                "rating": float(answer.rating),
-                "by": answer.writer,
-            }
+        for pair, answer, label in ((better, better.chosen, True), (worse, worse.rejected, False)):
+            responses = {"completion": _message("assistant", answer.text), "label": label}
+            yield _row(pair.question, responses, rating=float(answer.rating), by=answer.writer)
 
 
-_ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "rejected": "assistant"}
-"""Whose message a column is."""
-
-
-def rows_of(method: str, pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
-    """Yields the rows of a method, with texts as messages; the seed is that of KTO's order."""
-    rows = _sft(pairs) if method == "sft" else _dpo(pairs) if method == "dpo" else _kto(pairs, seed)
-    for row in rows:
-        yield row | {name: [{"role": role, "content": row[name]}] for name, role in _ROLES.items() if name in row}
+METHODS = {"sft": _sft, "dpo": _dpo, "kto": _kto}
+"""How the rows of a method are made of pairs and a seed."""
 
 
 def build(
@@ -107,21 +92,20 @@ def build(
     reading: DataReading,
     model: str,
 ) -> Mapping[str, Any]:
-    """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
+    """Writes a folder of training data, with recipes that train the model on them, and returns the manifest.
 
-    Returns:
-        The manifest, which names the commits that the tests and the rows were read from on the Hub.
+    The commits are those that the tests and the rows were read from on the Hub.
     """
     items = {name: sorted({pair.question.fingerprint for pair in pairs[name]}) for name in SPLITS}
     used = {*items["train"], *items["dev"]}
     files: dict[str, str] = {}
     rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     for method, split in itertools.product(METHODS, SPLITS):
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(method, pairs[split], seed)]
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in METHODS[method](pairs[split], seed)]
         rows[split][method] = len(lines)
         files |= {f"{method}/{split}.jsonl": storable("".join(lines))} if lines else {}
     row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-    tested = (item for name in used for tests in (overlap.same, ratings.test_items) for item in tests.get(name, ()))
+    tested = (item for name in used for item in overlap.same.get(name, ()))
     manifest = {
         "format": FORMAT,
         "sources": ratings.sources,

@@ -34,14 +34,10 @@ class NearDuplicate(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Questions that training data and tests share.
+    """Questions that training data and tests share."""
 
-    ``same`` has tasks and items that ask the same question, by its fingerprint; ``near`` the questions that are much
-    like one of a test, with the nearest of each test, the most alike first.
-    """
-
-    same: Mapping[str, frozenset[tuple[str, str]]]
-    near: Sequence[NearDuplicate]
+    same: Mapping[str, frozenset[tuple[str, str]]]  # tasks and items that ask a question, by its fingerprint
+    near: Sequence[NearDuplicate]  # of each question the nearest of each test, the most alike first
 
 
 def usual_tests() -> list[Task]:

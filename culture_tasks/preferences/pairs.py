@@ -24,24 +24,15 @@ SPLITS = ("train", "dev")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """How pairs are made of ratings.
-
-    Attributes:
-        languages: Languages kept; empty means all, as for ``categories``.
-        culture: Which questions are drawn, in equal numbers (CARE, section 4.5); None means all.
-        fraction: Share of the training questions that is kept; smaller ones are part of larger ones.
-        dev: Share of the questions that is set apart for development.
-        hold_out: Tasks whose questions are left out.
-        test_questions: Whether questions of tests are kept, as the user asked.
-    """
+    """How pairs are made of ratings; no languages, categories or culture mean all."""
 
     languages: Sequence[str] = ()
     categories: Sequence[str] = ()
-    culture: Literal["native", "foreign", "mixed"] | None = None
-    fraction: float = 1.0
-    dev: float = 0.1
-    hold_out: Sequence[str] = ()
-    test_questions: bool = False
+    culture: Literal["native", "foreign", "mixed"] | None = None  # drawn in equal numbers (CARE, section 4.5)
+    fraction: float = 1.0  # share of the training questions that is kept
+    dev: float = 0.1  # share of the questions that is set apart for development
+    hold_out: Sequence[str] = ()  # tasks whose questions are left out
+    test_questions: bool = False  # whether questions of tests are kept, as the user asked
 
 
 class PreferencePair(NamedTuple):
@@ -50,11 +41,6 @@ class PreferencePair(NamedTuple):
     question: RatedQuestion
     chosen: RatedAnswer
     rejected: RatedAnswer
-
-    @property
-    def gap(self) -> float:
-        """By how much the ratings differ."""
-        return self.chosen.rating - self.rejected.rating
 
 
 def random_number(seed: int, purpose: str, *texts: str) -> int:
@@ -66,8 +52,7 @@ def random_number(seed: int, purpose: str, *texts: str) -> int:
 def pairs_of(questions: Iterable[RatedQuestion], seed: int) -> tuple[list[PreferencePair], Counter[str]]:
     """Makes a pair of the best and the worst response of each question; of several equally good or bad, one is drawn.
 
-    Returns:
-        The pairs, in the order of the questions; and how many questions have no pair, by reason.
+    Returns the pairs, in the order of the questions, and how many questions have no pair, by reason.
     """
     pairs: list[PreferencePair] = []
     without: Counter[str] = Counter()
@@ -107,14 +92,11 @@ def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: i
 
 
 def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str, frozenset[str]]:
-    """Sets questions apart for development, and keeps a fraction of the others in each language.
+    """Returns the fingerprints of the questions of ``train`` and of ``dev``.
 
     Those for development are the same for every fraction, and a smaller fraction's questions are all in a larger one's.
-    Of the others, at least one question of each language is kept. Where ``dev`` isn't 0, at least one of two or more
-    questions is for development.
-
-    Returns:
-        Fingerprints of the questions of ``train`` and of ``dev``.
+    At least one question of each language is for training, and at least one of two or more for development, unless
+    ``dev`` is 0.
     """
     order = _in_drawn_order(questions, "dev", seed)
     number = min(max(round(rule.dev * len(order)), 1), len(order) - 1) if rule.dev else 0
@@ -141,13 +123,14 @@ def select_questions(questions: Iterable[RatedQuestion], rule: Rule, counts: Cou
     selection = list(questions)
     for name, values in (("language", rule.languages), ("category", rule.categories)):
         groups = _grouped(selection, name)
-        if unknown := [value for value in values if value not in groups]:
-            there = ", ".join(sorted(groups))
-            raise DataError(f"preferences: --{name} {unknown[0]}: no question has it. Expected one of {there}.")
+        for value in values:
+            if value not in groups:
+                there = ", ".join(sorted(groups))
+                raise DataError(f"preferences: --{name} {value}: no question has it. Expected one of {there}.")
         if values:
-            kept = [question for question in selection if (getattr(question, name) or "none") in values]
+            kept = {question.fingerprint for value in values for question in groups[value]}
             counts[f"questions_of_another_{name}"] = len(selection) - len(kept)
-            selection = kept
+            selection = [question for question in selection if question.fingerprint in kept]
     return selection
 
 

@@ -49,7 +49,7 @@ def _numbers(questions: Sequence[RatedQuestion], pairs: Sequence[PreferencePair]
         "pairs": len(pairs),
         "ties": sum(len(values) == 1 for values in ratings),
         "one_response": len(questions) - len(ratings),
-        "mean_gap": statistics.fmean(pair.gap for pair in pairs) if pairs else None,
+        "mean_gap": statistics.fmean(pair.chosen.rating - pair.rejected.rating for pair in pairs) if pairs else None,
         "chosen_length": statistics.median(chosen for chosen, _ in lengths) if pairs else None,
         "rejected_length": statistics.median(rejected for _, rejected in lengths) if pairs else None,
         "chosen_longer": share,

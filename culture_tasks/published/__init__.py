@@ -9,7 +9,7 @@ categories, emotions and roles; labels are the paper's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Literal, NamedTuple
@@ -33,11 +33,7 @@ class PrintedNumber(NamedTuple):
 
 
 def number(printed: str) -> PrintedNumber:
-    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``.
-
-    Raises:
-        ValueError: If it has another form.
-    """
+    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``; another form is a ValueError."""
     match = _PRINTED.fullmatch(printed)
     if match is None:
         raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
@@ -66,29 +62,18 @@ class Missing(_Strict):
 
 
 class Measure(_Strict):
-    """A measure of a table; without bounds where these are None, and best in between where no end is."""
+    """A measure of a table."""
 
     name: str
     unit: str
-    low: float | None
-    high: float | None
-    higher_is_better: bool | None
 
 
 class PublishedColumn(_Strict):
-    """A column.
+    """A column; an aggregate is of the columns that differ from it in the dimension ``over`` alone."""
 
-    Attributes:
-        label: The heading in the paper, spanning headings included.
-        measure: Which of the table's measures its numbers are.
-        keys: The keys of its cells.
-        aggregate: Whether it is the mean or the variance of other columns.
-        over: The dimension in which those columns differ.
-    """
-
-    label: str
-    measure: str
-    keys: Mapping[str, str]
+    label: str  # the heading in the paper, spanning headings included
+    measure: str  # which of the table's measures its numbers are
+    keys: Mapping[str, str]  # of its cells
     aggregate: Literal["mean", "variance"] | None = None
     over: str | None = None
 
@@ -106,47 +91,20 @@ class PublishedRow(_Strict):
         return " ".join(text for name, text in self.keys.items() if name != "size")
 
 
-class PublishedCell(NamedTuple):
-    """A cell: the keys of its row and its column, its measure, and the number as printed; None for none."""
-
-    keys: Mapping[str, str]
-    measure: Measure
-    printed: str | None
-
-    @property
-    def number(self) -> PrintedNumber | None:
-        """The number; None if there is none."""
-        return None if self.printed is None else number(self.printed)
-
-
 class PublishedTable(_Strict):
-    """A table of results as a paper prints it.
+    """A table of results as a paper prints it."""
 
-    Attributes:
-        name: The name for :func:`load`.
-        benchmark: The benchmark that the results are of.
-        paper: The paper.
-        table: The table's number there, or a place in words where the numbers are in no table.
-        judge: The model that graded, as the paper names it; None if no model grades.
-        missing: The meaning of a cell without a number; None if every cell has one.
-        notes: Remarks for a reader.
-        contradictions: Printed aggregates that no rounding of the printed cells can give, each with the recomputed one.
-        measures: The measures by name.
-        columns: The columns, from left to right.
-        rows: The rows, from top to bottom.
-    """
-
-    name: str
+    name: str  # for :func:`load`
     benchmark: str
     paper: Paper
-    table: int | str
-    judge: str | None
-    missing: Missing | None
-    notes: tuple[str, ...]
-    contradictions: tuple[str, ...] = ()
-    measures: Mapping[str, Measure]
-    columns: tuple[PublishedColumn, ...]
-    rows: tuple[PublishedRow, ...]
+    table: int | str  # its number there, or a place in words where the numbers are in no table
+    judge: str | None  # the model that graded, as the paper names it; None if no model grades
+    missing: Missing | None  # the meaning of a cell without a number
+    notes: tuple[str, ...]  # for a reader
+    contradictions: tuple[str, ...] = ()  # printed aggregates that no rounding of cells can give, each recomputed
+    measures: Mapping[str, Measure]  # by name
+    columns: tuple[PublishedColumn, ...]  # from left to right
+    rows: tuple[PublishedRow, ...]  # from top to bottom
 
     @property
     def place(self) -> str:
@@ -159,23 +117,17 @@ class PublishedTable(_Strict):
         judge = f"judge {self.judge}" if self.judge else "no judge"
         return f"{self.paper.citation}, {self.place}; {judge}; {self.paper.date}"
 
-    def cells(self) -> Iterator[PublishedCell]:
-        """Yields every cell, row by row."""
-        for row in self.rows:
-            for column, printed in zip(self.columns, row.cells, strict=True):
-                measure = self.measures[row.measure or column.measure]
-                yield PublishedCell({**row.keys, **column.keys}, measure, printed)
-
     def printed(self, **keys: str) -> str | None:
-        """Returns the number as printed in the one cell that has these keys; None if it has no number.
-
-        Raises:
-            KeyError: If no cell, or more than one, has them.
-        """
-        cells = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
+        """Returns the number as printed in the one cell that has these keys (else a KeyError); None if it has none."""
+        cells = [
+            printed
+            for row in self.rows
+            for column, printed in zip(self.columns, row.cells, strict=True)
+            if keys.items() <= {**row.keys, **column.keys}.items()
+        ]
         if len(cells) != 1:
             raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(cells)}.")
-        return cells[0].printed
+        return cells[0]
 
 
 @cache
@@ -188,11 +140,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> PublishedTable:
-    """Returns a published table, such as ``cedar_table_1``; :func:`names` has all.
-
-    Raises:
-        DataError: If there is no such table.
-    """
+    """Returns a published table, such as ``cedar_table_1``; :func:`names` has all."""
     if name not in names():
         raise DataError(f"published: unknown table {name!r}.{nearest(name, names())} There are {', '.join(names())}.")
     return PublishedTable.model_validate_json((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))

@@ -12,11 +12,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import check_revisions
-from culture_tasks.costs.prices import Price
-from culture_tasks.costs.token_counts import TokenCounter
+from culture_tasks.costs.prices import Prices
+from culture_tasks.costs.token_counts import tokens_by_rule
+from culture_tasks.errors import DataError
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import draw_subset
 from culture_tasks.judges.cache import JudgeStats, VerdictCache
@@ -24,12 +26,11 @@ from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 from culture_tasks.judges.grading import Grading, open_requests
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.rejudge.rejudging import find_runs, judged_tasks, sample_of
 from culture_tasks.settings import Settings
 
-# The fewest replies in the cache whose mean length counts.
-FEWEST_REPLIES = 20
-# Tokens of a reply with a rating and nothing else.
-SHORTEST_REPLY = 5
+FEWEST_REPLIES = 20  # in the cache, for their mean length to count
+SHORTEST_REPLY = 5  # tokens of a rating and nothing else
 _SUMMED = ("questions", "verdicts", "kept", "requests", "tokens_in", "tokens_out")
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_REQUEST = 3
@@ -74,29 +75,19 @@ class Estimate:
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
         return replace(self, **sums, measured=self.measured and other.measured)
 
-    def money(self, price: Price | None, *, in_batches: bool = False) -> Bounds | None:
-        """Returns what it costs; None without a price by tokens."""
-        ends: list[float] = []
-        for end in ("low", "high"):
-            usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
-            cost = None if price is None else price.cost_of_requests(usage.in_a_batch if in_batches else usage)
-            ends += [] if cost is None else [cost]
-        return Bounds(*ends) if ends else None
-
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates by one way of counting, and by the replies that the verdict cache has."""
+    """Estimates by prices, and by the replies that the verdict cache has."""
 
-    counter: TokenCounter
+    prices: Prices
     replies: Sequence[JudgeStats]
     settings: Settings
+    judge: str | None  # the model that is asked in place of the papers'
+    in_batches: bool
 
-    def estimate_run(self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1) -> list[Estimate]:
-        """Estimates for a task whose responses aren't there yet, ``repeats`` for each question, by the judge's model.
-
-        ``judge_of`` gives the judge's model by that of the paper.
-        """
+    def estimate_run(self, task: Task) -> list[Estimate]:
+        """Estimates for a task whose responses aren't there yet, by the judge's model."""
         scorer = scorer_of(task.name)
         check_revisions(self.settings)
         documents = task.data.load(self.settings)
@@ -107,13 +98,31 @@ class Estimator:
         for row in rows if scorer.is_judged else ():
             if (expected := scorer.expected(row)) is not None:
                 rubric, item = expected
-                prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
-                estimate = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
-                longest = prompt + task.decoding.max_tokens
-                estimates.append(self._with_requests(estimate, rubric, prompt=Bounds(prompt, longest), times=repeats))
+                prompt = _tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
+                estimate = Estimate(task.name, self.judge or rubric.model, questions=1, verdicts=1)
+                lengths = Bounds(prompt, prompt + task.decoding.max_tokens)
+                estimates.append(self._with_request(estimate, rubric, prompt=lengths))
         return summed(estimates) or [Estimate(task.name, questions=len(rows))]
 
-    def estimate_responses(self, task: str, model: str, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
+    def estimate_finished_runs(self, paths: Sequence[Path], names: set[str], sample: int | None) -> list[Estimate]:
+        """Estimates for judged tasks of runs, all without names; of several gradings of a run, one counts."""
+        gradings = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
+        tasks = [pair for pairs in gradings.values() for pair in pairs if not names or pair[1].name in names]
+        if not tasks:
+            raise DataError(
+                "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
+                "judged benchmark with --log_samples and --output_path."
+            )
+        estimates = []
+        for files, task in tasks:
+            graded = task if sample is None else sample_of(files, task, sample)
+            items: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
+            for each in graded.samples:
+                items.setdefault(self.judge or each.rubric.model, []).extend(each.expected(failed_only=False))
+            estimates += [self._estimate_responses(graded.name, model, part) for model, part in items.items()]
+        return summed(estimates)
+
+    def _estimate_responses(self, task: str, model: str, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; verdicts in the cache cost nothing."""
         grader = EndpointJudge(model, self.settings).grader
         gradings = [Grading(grader, rubric, item) for rubric, item in items]
@@ -122,12 +131,12 @@ class Estimator:
         kept = sum(grading.result is not None for grading in gradings)
         total = Estimate(task, model, len({item.question for _, item in items}), len(items), kept)
         for grading in open_gradings:
-            prompt = self._tokens(grading.messages())
-            total = self._with_requests(total, grading.rubric, prompt=Bounds(prompt, prompt), times=1)
+            prompt = _tokens(grading.messages())
+            total = self._with_request(total, grading.rubric, prompt=Bounds(prompt, prompt))
         return total
 
-    def _with_requests(self, estimate: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
-        """Adds requests with prompts of this length, and their replies."""
+    def _with_request(self, estimate: Estimate, rubric: Rubric, *, prompt: Bounds) -> Estimate:
+        """Adds a request with a prompt of this length, and its reply, or as many as are asked for again on average."""
         matching_stats = [
             stats for stats in self.replies if (stats.model, stats.rubric) == (estimate.judge, rubric.name)
         ]
@@ -135,10 +144,10 @@ class Estimator:
         tokens = sum(stats.usage.completion_tokens for stats in matching_stats)
         first = replies - sum(stats.asked_again for stats in matching_stats)
         limit = int({**rubric.sampling, **self.settings.judge_parameters}.get("max_tokens") or 32_768)
-        requests, length = float(times), Bounds(min(SHORTEST_REPLY, limit), limit)
+        requests, length = 1.0, Bounds(min(SHORTEST_REPLY, limit), limit)
         is_measured = replies >= FEWEST_REPLIES and tokens > 0
         if is_measured:
-            requests, length = times * (replies / first if first else 1.0), Bounds(tokens / replies, tokens / replies)
+            requests, length = replies / first if first else 1.0, Bounds(tokens / replies, tokens / replies)
         return estimate + Estimate(
             estimate.task,
             requests=requests,
@@ -147,9 +156,20 @@ class Estimator:
             measured=is_measured,
         )
 
-    def _tokens(self, messages: Sequence[Message]) -> int:
-        texts = sum(self.counter.count(message["content"]) for message in messages)
-        return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
+    def money(self, estimate: Estimate) -> Bounds | None:
+        """Returns what it costs; None without a judge, or a price by tokens."""
+        ends: list[float] = []
+        for end in ("low", "high"):
+            usage = Usage(math.ceil(getattr(estimate.tokens_in, end)), math.ceil(getattr(estimate.tokens_out, end)))
+            usage = usage.in_a_batch if self.in_batches else usage
+            cost = self.prices.cost_of_requests(estimate.judge, usage) if estimate.judge else None
+            ends += [] if cost is None else [cost]
+        return Bounds(*ends) if ends else None
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    texts = sum(tokens_by_rule(message["content"]) for message in messages)
+    return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
 
 def money_text(amount: Bounds | None) -> str:

@@ -57,10 +57,10 @@ class _Rewritten(BaseModel):
 
 
 class TaskToGrade(NamedTuple):
-    """One task of a run."""
+    """One task of a run, with its samples in the order of the file."""
 
     name: str
-    samples: Sequence[JudgedSample]  # its samples, in the order of the file
+    samples: Sequence[JudgedSample]
     subset: Subset | None = None  # what the samples are, if they were drawn from more
 
     @property
@@ -157,11 +157,7 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
 
 
 def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
-    """Draws a number of a task's samples, evenly from cultures and clusters; all of them where there are no more.
-
-    Raises:
-        DataError: If the run itself is of a subset.
-    """
+    """Draws a number of a task's samples, evenly from cultures and clusters; all of them where there are no more."""
     if Subset.read((run.content.get("configs") or {}).get(task.name, {}).get("metadata")) is not None:
         raise DataError(
             f"{run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "

@@ -187,10 +187,10 @@ def test_a_command_without_a_judge_ends_with_one_message_and_status_1_unless_it_
 
 def test_a_setting_that_hides_our_tasks_ends_lmms_evals_command_with_one_message(monkeypatch):
     def entries():
-        raise SettingsError("settings: culture-tasks.toml can't be read")
+        raise SettingsError("settings: unknown environment variable")
 
     monkeypatch.setattr(plugin, "entries", entries)
     monkeypatch.setattr(plugin, "_in_a_command", False)
     assert plugin._with_our_tasks(lambda self: {"mmmu": {}})(None) == {"mmmu": {}}
-    with pytest.raises(SystemExit, match=r"^culture-tasks: error: settings: culture-tasks\.toml can't be read$"):
+    with pytest.raises(SystemExit, match=r"^culture-tasks: error: settings: unknown environment variable$"):
         plugin._with_data_loaded_ahead(lambda self, names: names)(None, ["mmmu"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import datasets
@@ -54,12 +55,12 @@ def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(ca
     monkeypatch.setenv("COLUMNS", "140")
     text = tasks(capsys)
     assert max(map(len, text.splitlines())) <= 140
-    names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()]
+    names = re.findall(r"^  (\w+)(?: \+ \d+)?: ", text, re.MULTILINE)
     for together in (family for name in benchmarks() for family in families(name)):
         assert names.count(together[0].name) == 1
         assert not any(entry.name in names for entry in together[1:])
     assert {benchmark_of(name).title for name in entries()} <= {line.partition(" (")[0] for line in text.splitlines()}
-    assert "  care + 3           question alone, sampled" in text
+    assert "  care + 3: question alone, sampled (App. B); ar, ja, zh; data not downloaded\n" in text
     assert " ".join(text.split()).count("put it into cedar/ of CULTURE_TASKS_DATA") == 1
 
 

@@ -1,55 +1,12 @@
-"""Counting tokens: an encoding where there is one, else a rule, and never a download that hangs."""
+"""Counting tokens by a rule, beside an encoding."""
 
 from __future__ import annotations
 
-import hashlib
-import threading
-
 import pytest
-import tiktoken
-from huggingface_hub import constants
 
 from culture_tasks.benchmarks.registry import rubric_named
-from culture_tasks.costs import token_counts
-from culture_tasks.costs.token_counts import counter_for, tokens_by_rule
+from culture_tasks.costs.token_counts import tokens_by_rule
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-
-
-class Encoding:
-    """An encoding of one token a character."""
-
-    name = "o200k_base"
-
-    def encode(self, text, disallowed_special):
-        assert disallowed_special == ()
-        return list(text)
-
-
-def test_an_encoding_counts_where_it_is_here_and_offline_nothing_is_downloaded(monkeypatch, tmp_path):
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: Encoding())
-    counter = counter_for("gpt-4o")
-    assert counter.name.startswith("a rule (o200k_base isn't available")
-    assert counter.count("four") == 1
-    address = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-    (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"")
-    counter = counter_for("gpt-4o")
-    assert (counter.name, counter.count("<|endoftext|>")) == ("tiktoken's o200k_base", 13)
-
-
-def test_a_download_that_hangs_or_fails_is_given_up(monkeypatch, tmp_path):
-    def fails(name):
-        raise ConnectionError("no network")
-
-    hanging = threading.Event()
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(token_counts, "_SECONDS_TO_DOWNLOAD", 0.05)
-    for download in (lambda name: hanging.wait(), fails):
-        monkeypatch.setattr(tiktoken, "get_encoding", download)
-        assert counter_for("gpt-4o").name.startswith("a rule")
-    hanging.set()
-
 
 # Counted with o200k_base, the encoding of gpt-4o and of the models after it.
 MEASURED = {

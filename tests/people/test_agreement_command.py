@@ -13,16 +13,12 @@ WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", 
 FILES = {"agreement.json", "agreement.txt", "ratings.csv"}
 
 
-def shifted(shift):
-    """Rates by the number of words of the response plus a shift; fails where the response says so."""
-
-    def verdict(item):
-        if item.response in ("refused", "failed", "unparsable"):
-            return Verdict(item.response, error="=asked\nfor it")
-        rating = float(min(10, max(1, len(item.response.split()) + shift)))
-        return Verdict("scored", rating, endpoint="http://localhost:1/v1")
-
-    return verdict
+def kind(item):
+    """Rates one above the number of words of the response; fails where the response says so."""
+    if item.response in ("refused", "failed", "unparsable"):
+        return Verdict(item.response, error="=asked\nfor it")
+    rating = float(min(10, len(item.response.split()) + 1))
+    return Verdict("scored", rating, endpoint="http://localhost:1/v1")
 
 
 def care_rows(questions=30, responses=4):
@@ -60,12 +56,8 @@ def data(tmp_path):
     return write_json(tmp_path / "rated.json", list(care_rows()))
 
 
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "CULTURE_JUDGE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache.sqlite3"))
-    return lambda *arguments: main(["agreement", *map(str, arguments)])
+def run(*arguments):
+    return main(["agreement", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -74,14 +66,14 @@ def fakes(monkeypatch):
     made = {}
 
     def make(spec, settings):
-        made[spec.model] = ScriptedJudge(shifted({"kind": 1, "strict": -1}[spec.model]), spec.model)
+        made[spec.model] = ScriptedJudge(kind, spec.model)
         return made[spec.model]
 
     monkeypatch.setattr("culture_tasks.judges.selection.make_judge", make)
     return made
 
 
-def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
+def test_lexical_judge_from_end_to_end(data, tmp_path, capsys):
     assert run("--judge", "lexical", "--data", data, "-o", tmp_path / "out", "--resamples", 50) == 0
     printed = capsys.readouterr().out
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
@@ -98,24 +90,15 @@ def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
     assert overall["low"] < overall["value"] < overall["high"]
 
 
-def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes, data, tmp_path, capsys):
-    judges = ("--judge", "openai:kind", "--judge", "openai:strict", "--resamples", 10)
-    run(*judges, "--data", data, "-o", tmp_path / "a")
+def test_the_judge_is_named_in_every_output(fakes, data, tmp_path, capsys):
+    run("--judge", "openai:kind", "--resamples", 10, "--data", data, "-o", tmp_path / "a")
     assert fakes["kind"].checked == len({(row["question"], row["response"]) for row in care_rows()})
-    pairs = [(pair["first"], pair["second"]) for pair in read_json(tmp_path / "a")["comparisons"]]
-    assert pairs == [("human", "openai:kind"), ("human", "openai:strict"), ("openai:kind", "openai:strict")]
     texts = [(tmp_path / "a" / name).read_text(encoding="utf-8") for name in FILES]
     for text in (capsys.readouterr().out, *texts):
         assert all(name in text for name in ("kind", "http://localhost:1/v1", "care_literacy.v1", "0" * 12))
-    rows = [{name: value for name, value in row.items() if name != "human_rating"} for row in care_rows()]
-    run(*judges, "--data", write_json(tmp_path / "bare.json", rows))
-    printed = capsys.readouterr().out
-    assert "openai:strict against openai:kind" in printed
-    assert "human" not in printed
-    assert "paper" not in printed
 
 
-def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
+def test_failures_are_counted_and_never_scored(fakes, tmp_path, capsys):
     rows = [*care_rows(questions=10, responses=1)]
     for row, outcome in zip(rows, ("refused", "failed", "failed", "unparsable"), strict=False):
         row["response"] = outcome
@@ -125,10 +108,14 @@ def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
     assert re.search(r"overall +all +6 +6 +60\.0% \(low\)", printed)
     assert "verdicts: 2 failed, 1 refused, 6 scored, 1 unparsable" in printed
     found = read_json(tmp_path / "out")
-    assert found["comparisons"][0]["groups"][0]["coverage"] == 0.6
+    overall = found["comparisons"][0]["groups"][0]
+    # the judge's rating less people's
+    errors = [min(10, len(row["response"].split()) + 1) - row["human_rating"] for row in rows[4:]]
+    assert overall["statistics"]["mean_error"]["value"] == pytest.approx(np.mean(errors))
+    assert overall["coverage"] == 0.6
     assert found["judges"][0]["outcomes"] == {"refused": 1, "failed": 2, "unparsable": 1, "scored": 6}
     first = csv_rows(tmp_path / "out" / "ratings.csv")[0]
-    assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")
+    assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")  # no formula
     assert run("--judge", "openai:kind", "--data", write_json(path, rows[:3]), "--json") == 0
     [pair] = json.loads(capsys.readouterr().out)["comparisons"]
     assert pair["groups"][0]["statistics"]["pearson"] == {
@@ -137,21 +124,3 @@ def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
         "high": None,
         "reason": "no response has both ratings",
     }
-
-
-def test_texts_from_data_can_not_act(run, tmp_path):
-    rows = [row | {"cul_type": "=cmd|'[x](http://a)<b>", "question": "=1+1"} for row in care_rows(3, 2)]
-    path = write_json(tmp_path / "rows.json", rows)
-    run("--judge", "lexical", "--data", path, "--rubric", "care_literacy", "-o", tmp_path / "out", "--resamples", 10)
-    cells = [cell for row in csv_rows(tmp_path / "out" / "ratings.csv") for cell in (*row, *row.values())]
-    assert not [cell for cell in cells if cell.startswith("=")]
-
-
-def test_bad_choices_are_named_before_anything_runs(run, capsys):
-    for arguments, message in (
-        (["--judge", "none"], "gives no ratings"),
-        ([], "no judge is configured"),
-        (["--judge", "lexical", "-o", "/dev/null/x"], "can't write to"),
-    ):
-        assert run(*arguments) == 1
-        assert message in capsys.readouterr().err

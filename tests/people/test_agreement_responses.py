@@ -1,9 +1,6 @@
 import json
 
-import pytest
-
 from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
-from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import NO_CATEGORY, language_of
 from culture_tasks.people.rated_responses import load as load_responses
 from culture_tasks.settings import Settings
@@ -53,36 +50,10 @@ def test_a_file_of_ones_own(tmp_path):
     assert (loaded.like, loaded.verbatim) == (None, 1)
     assert (first.category, first.language, first.rubric) == (NO_CATEGORY, "und", "care_literacy")
     assert (second.category, second.language, second.item.references) == ("=food|", "sw", ("a", "s"))
-    bare = [{name: value for name, value in OWN_ROW.items() if name != "human_rating"}]
-    assert load(saved(tmp_path, bare), None, needs_human=False).responses[0].human is None
-    with pytest.raises(DataError, match=r"no column 'human_rating'\. Did you mean 'human_ratings'"):
-        load(saved(tmp_path, [bare[0] | {"human_ratings": 3}]), None)
 
 
-def test_bad_rows_are_named_or_left_out(tmp_path, caplog):
-    for change, message in (
-        ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
-        ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
-        ({"reference": []}, r"row 2, field 'reference"),
-        ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
-        ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
-        ({"response": "[LMMS_EVAL_BUDGET_EXCEEDED]"}, r"row 2, field 'response': found no response.*--skip-invalid"),
-        ({"rubric": None}, r"row 2: no rubric for the category 'none'.*--rubric"),
-        ({"rubric": "lave", "human_rating": 2}, r"different scales: care_literacy \(1 to 10\), lave \(1 to 2\)"),
-    ):
-        with pytest.raises(DataError, match=message):
-            load(saved(tmp_path, [OWN_ROW, OWN_ROW | change]), None)
-    bad = OWN_ROW | {"human_rating": 0}
-    loaded = load(saved(tmp_path, [bad, OWN_ROW, OWN_ROW | {"question": None}]), None, skip_invalid=True)
-    assert (len(loaded.responses), loaded.skipped, loaded.responses[0].row) == (1, 2, 2)
-    assert "2 of 3 rows left out; the first:" in caplog.text
-    with pytest.raises(DataError, match="none of the 1 rows can be used"):
-        load(saved(tmp_path, [bad]), None, skip_invalid=True)
-
-
-def test_limit_and_sample(tmp_path):
+def test_a_sample_is_drawn_by_the_seed(tmp_path):
     path = saved(tmp_path, [OWN_ROW | {"question": f"q{number}"} for number in range(50)])
-    assert [one.row for one in load(path, None, limit=3).responses] == [1, 2, 3]
     draws = [load(path, None, sample=10, seed=seed) for seed in (1, 1, 2)]
     rows = [[one.row for one in draw.responses] for draw in draws]
     assert rows[0] == rows[1] == sorted(set(rows[0]))

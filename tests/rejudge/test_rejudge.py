@@ -18,7 +18,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SIX = Verdict("scored", 6.0)
 FAILED = Verdict("failed", error="503", attempts=3)
 SCRIPTED = ("--judge", "openai:scripted")
-BOTH = ("--judge", "openai:mild", "--judge", "openai:stern")
 
 
 def rejudge(folder, *options):
@@ -137,7 +136,6 @@ def test_failed_only_may_ask_elsewhere_but_no_other_judge(tmp_path, monkeypatch,
     for options, said in (
         ((*SCRIPTED, "--failed-only"), "another sampling"),
         (("--judge", "lexical", "--failed-only"), "leave out --failed-only"),
-        (("--judge", "lexical", "--judge", "lexical"), "the same judge is named twice"),
     ):
         assert rejudge(tmp_path, *options) == 1
         assert said in capsys.readouterr().err
@@ -148,31 +146,11 @@ def test_failed_only_may_ask_elsewhere_but_no_other_judge(tmp_path, monkeypatch,
     assert {(verdict["rating"], verdict["endpoint"]) for verdict in verdicts} == {(6.0, one), (7.0, two)}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[]", "has no 'results'"),
-        ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
-        ('{"results": {}, "group_subtasks": {"care": 7}}', "field 'group_subtasks.care': found 7"),
-        (None, "the folder holds no JSON file"),
-    ],
-)
-def test_bad_result_files_are_named(tmp_path, capsys, text, said):
-    if text is not None:
-        (tmp_path / "20260101_000000_results.json").write_text(text, encoding="utf-8")
-    assert rejudge(tmp_path, "--judge", "lexical") == 1
-    assert said in capsys.readouterr().err
-
-
-def test_missing_named_and_cut_off_files_are_refused(tmp_path, capsys, written):
+def test_a_sample_file_and_one_that_was_cut_off_are_refused(tmp_path, capsys, written):
     written("lm_eval", "lexical")
     [file] = tmp_path.rglob("*.jsonl")
-    for path, said in (
-        (tmp_path / "nowhere", "no such file, folder or match of a pattern"),
-        (file, "a sample file. Name its result file, results_"),
-    ):
-        assert rejudge(path, "--judge", "lexical") == 1
-        assert said in capsys.readouterr().err
+    assert rejudge(file, "--judge", "lexical") == 1
+    assert "a sample file. Name its result file, results_" in capsys.readouterr().err
     file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     assert rejudge(tmp_path, "--judge", "lexical") == 1
     assert f"{file}, line 10" in capsys.readouterr().err
@@ -183,14 +161,14 @@ def ratings(path):
     return model, {verdict["rating"] for verdict in verdicts_of(path)}
 
 
-def test_several_judges_grade_the_same_responses(tmp_path, monkeypatch, capsys, written):
+def test_several_judges_grade_the_same_responses(tmp_path, monkeypatch, written):
     written("lm_eval")
     judges = install_by_name(monkeypatch, mild=lambda _: Verdict("scored", 9.0), stern=lambda _: SIX)
-    assert rejudge(tmp_path, *BOTH) == 0
+    for judge in judges:
+        assert rejudge(tmp_path, "--judge", judge) == 0
     old, first, second = result_files(tmp_path)
     assert (ratings(first), ratings(second)) == (("mild", {9.0}), ("stern", {6.0}))
-    assert [content(path)["config"]["rejudged_from"] for path in (first, second)] == [old.name] * 2
-    assert "judge openai:mild" in capsys.readouterr().out
+    assert [content(path)["config"]["rejudged_from"] for path in (first, second)] == [old.name, first.name]
     asked = len(judges["openai:mild"].asked)
     assert asked == len(judges["openai:stern"].asked) > 0
     assert rejudge(tmp_path, "--judge", "openai:mild") == 0  # once, although there are two gradings

@@ -87,13 +87,11 @@ def test_a_judge_that_changed_behind_its_name_is_seen_and_its_sample_takes_no_pl
     assert "comparisons" not in tables_of(report)
 
 
-def test_what_can_not_be_sampled_is_one_message(tmp_path, written, monkeypatch, capsys):
+def test_a_run_of_a_subset_is_not_sampled(tmp_path, written, monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_SUBSET", "5")
     written("lmms_eval", "none", ("care_ja",))
     assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--sample", "3"]) == 1
     assert "care_ja is of a subset of its documents already" in capsys.readouterr().err
-    assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--sample", "3", "--failed-only"]) == 1
-    assert "Leave out --failed-only" in capsys.readouterr().err
 
 
 def test_a_sample_costs_its_part(tmp_path, written, capsys):
@@ -103,5 +101,3 @@ def test_a_sample_costs_its_part(tmp_path, written, capsys):
     assert json.loads(capsys.readouterr().out)["tasks"][0]["verdicts"] == 4
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["tasks"][0]["verdicts"] == 10
-    assert main(["cost", "--tasks", "care_zh", "--judge", "openai:gpt-4o", "--sample", "4"]) == 1
-    assert "with --results" in capsys.readouterr().err

@@ -28,8 +28,7 @@ PAPER_MODELS = (
 )
 """The models of CARE's Table 3; the recipes train the first, unless told otherwise."""
 
-MODELS_FOLDER = "models"
-"""The folder in the data's where recipes save their models; the manifest above names the data of these models."""
+MODELS_FOLDER = "models"  # where recipes save their models; the manifest above names the data of these
 
 _BATCH = 128
 _EPOCHS = 3
@@ -49,11 +48,7 @@ def recipe_files(
     languages: Sequence[str],
     model: str = PAPER_MODELS[0],
 ) -> dict[str, str]:
-    """Returns the recipes for a folder of training data, and the script that one of the methods needs, by file name.
-
-    The folder is the user's, absolute or relative to the working directory. Rows are those of ``train.jsonl`` and
-    ``dev.jsonl`` by the folder of a method.
-    """
+    """Returns the recipes for a folder of training data with rows of each method, and SimPO's script, by name."""
     named = plain(", ".join(sorted(languages)))
     several = (
         f"# The paper trains one model for each language; these data have {named}.\n" if len(languages) > 1 else ""
