@@ -39,6 +39,8 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SECONDS_TO_LOCK = 5.0  # how long to wait for another process that writes
 _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
+# So many pages of the log are copied to the file at a time, and not SQLite's 1,000: each time waits for the disk.
+_PAGES_TO_COPY = 10_000
 T = TypeVar("T")
 Row = tuple[Any, ...]
 """A completion as the cache keeps it: the values of the columns."""
@@ -227,6 +229,7 @@ def _open(file: Path | None) -> sqlite3.Connection:
         _lay_out(database)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
+        database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_TO_COPY}")
     except BaseException:  # also an interrupt must not leave the file open
         database.close()
         raise

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _GRADINGS_PER_LOOKUP = 128
-# Completions are stored together that come at about the same time. Until then, they count as in flight.
-_SECONDS_TO_COMMIT, _MOST_PER_COMMIT = 0.002, 32
 # Replies are read and verdicts handed out together: a wake-up of who waits costs more than a verdict does.
 _SECONDS_TO_HAND_OVER = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
@@ -57,7 +55,6 @@ class Engine:
         self._exchanges: dict[bytes, Exchange] = {}  # requests that wait for their answers, by key
         self._checks: dict[Exchange, asyncio.Future[Answer]] = {}
         self._arrived: list[tuple[Exchange, Answer]] = []  # completions that are not in the cache yet
-        self._committed: asyncio.Future[None] | None = None  # done when they are
         self._ready: list[tuple[Exchange, Answer]] = []
         self._will_hand_over = False
         self._news = threading.Condition()  # notified when there are new verdicts
@@ -156,22 +153,21 @@ class Engine:
                 self._exchanges[key] = exchange = Exchange([grading], most_tokens=grading.grader.most_tokens)
                 self._asker.ask(exchange, soon=grading.attempts > 0)
 
-    def _keep(self, exchange: Exchange, answer: Answer) -> asyncio.Future[None] | None:
-        """Takes an answer from the asker; what it returns is done when a completion is in the cache."""
+    def _keep(self, exchange: Exchange, answer: Answer) -> Awaitable[None] | None:
+        """Takes an answer from the asker; what it returns ends when a completion is in the cache.
+
+        Completions that come at the same time are stored together. Until then, they count as in flight.
+        """
         if exchange in self._checks:
             self._checks.pop(exchange).set_result(answer)
             return None
         if not isinstance(answer.reply, Completion):
             self._finish(exchange, answer)
             return None
+        if not self._arrived:
+            self._loop.call_soon(self._commit)
         self._arrived.append((exchange, answer))
-        if self._committed is None:
-            self._committed = self._loop.create_future()
-            self._loop.call_later(_SECONDS_TO_COMMIT, self._commit)
-        if len(self._arrived) >= min(_MOST_PER_COMMIT, self._asker.in_flight):
-            self._commit()
-            return None
-        return self._committed
+        return asyncio.sleep(0)  # the loop commits before it goes on here
 
     def _commit(self) -> None:
         """Stores the completions that have come."""
@@ -186,9 +182,6 @@ class Engine:
                 self.cache.put_many(some, replace=replace)
         for exchange, answer in arrived:
             self._finish(exchange, answer)
-        committed, self._committed = self._committed, None
-        if committed is not None and not committed.done():
-            committed.set_result(None)
 
     def _finish(self, exchange: Exchange, answer: Answer) -> None:
         self._exchanges.pop(exchange.gradings[0].key, None)
