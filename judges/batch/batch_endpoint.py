@@ -29,12 +29,11 @@ _BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Loggers that note each request with its URL, which may hold a key.
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
-# Errors of a reply that isn't laid out as OpenAI's are.
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def batch_files(lines: Iterable[tuple[str, bytes]]) -> Iterator[tuple[bytes, list[str]]]:
-    """Yields named bodies as the contents of files, as few as the limits allow, each with the names of its lines."""
+    """Yields named bodies as contents of files, within an endpoint's limits, each with the names of its lines."""
     file, names = BytesIO(), list[str]()
     for name, body in lines:
         head = json.dumps({"custom_id": name, "method": "POST", "url": PATH})
