@@ -113,12 +113,14 @@ class VerdictCache:
             self._write_waiting()
 
     def _write_waiting(self) -> None:
-        if self._waiting and self._run(lambda database: _write(database, self._waiting)):
+        is_written: bool | None = self._run(lambda database: _write(database, self._waiting))
+        if is_written:
             self._waiting = []
 
     def close(self) -> None:
         """Writes the completions that wait, and closes the file."""
-        self._write_waiting()
+        if self._waiting:
+            self._write_waiting()
         if lost := sum(len(rows) for _, rows in self._waiting):
             logger.warning("verdict cache: %s: %d completions could not be kept", self._file, lost)
         self._close()

@@ -55,7 +55,7 @@ def read_results(content: bytes, secrets: Secrets) -> dict[str, Completion | Pro
             line = json.loads(text)
             name, response, error = str(line["custom_id"]), line.get("response"), line.get("error")
             if response:
-                results[name] = read_reply(int(response["status_code"]), {}, json.dumps(response.get("body")), secrets)
+                results[name] = read_reply(int(response["status_code"]), json.dumps(response.get("body")), secrets)
             else:
                 reason = error.get("message") if isinstance(error, dict) else error
                 results[name] = Problem(f"no reply in the batch: {one_line(secrets.hidden(str(reason)))}", retry=True)
@@ -159,7 +159,7 @@ class BatchEndpoint:
             try:
                 return work()
             except openai.APIStatusError as error:
-                reply = read_reply(error.response.status_code, error.response.headers, error.response.text, secrets)
+                reply = read_reply(error.response.status_code, error.response.text, secrets)
                 problem = reply if isinstance(reply, Problem) else Problem("an empty reply", retry=True)
             except openai.APIConnectionError as error:
                 text = secrets.hidden(f"{error} ({type(error.__cause__).__name__}: {error.__cause__})")

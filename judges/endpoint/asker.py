@@ -22,7 +22,7 @@ from culture_tasks.text import may_be_cut
 
 logger = logging.getLogger(__name__)
 
-_STRAYS = 2  # how often a redirect, which may be a proxy's, is asked again
+_REDIRECTS = 2  # how often one is asked again
 _WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
 _NO_ANSWER = "the endpoint gives no answers, and the judge waits"
 _SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
@@ -204,7 +204,7 @@ class Asker:
             self.ask(exchange, soon=True)
             return None
         exchange.seconds += seconds
-        if problem.is_stray and exchange.doubts < _STRAYS:
+        if problem.is_redirect and exchange.doubts < _REDIRECTS:
             exchange.doubts += 1
         elif not problem.retry:
             return Answer(problem, exchange.attempts)

@@ -91,7 +91,8 @@ class Engine:
     async def ask(self, grading: Grading, patience: Patience) -> Answer:
         """Asks for one answer that is not kept."""
         exchange = Exchange([grading], patience, most_tokens=grading.grader.most_tokens)
-        self._checks[exchange] = future = self._loop.create_future()
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._checks[exchange] = future
         self._asker.ask(exchange, soon=True)
         self._asker.wake()
         return await future

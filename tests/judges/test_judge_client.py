@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.fault_server import completion, raw, says
 
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.endpoint.addresses import address_of
+from culture_tasks.judges.endpoint.addresses import Secrets, address_of
 from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
@@ -168,7 +168,7 @@ NOW = 1_700_000_000.0
 @example(200, NESTED)
 @example(429, f'{{"error": {{"message": {NESTED}}}}}')
 def test_any_body_is_read_without_an_exception(status, text):
-    result = read_reply(status, {}, text)
+    result = read_reply(status, text, Secrets())
     assert isinstance(result, Completion) or "\n" not in result.message
 
 
@@ -183,12 +183,12 @@ def test_any_body_is_read_without_an_exception(status, text):
 )
 def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):
     body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
-    assert read_reply(200, {}, json.dumps(body)).usage == expected
+    assert read_reply(200, json.dumps(body), Secrets()).usage == expected
 
 
 @pytest.mark.parametrize(("ending", "reason"), [(name, reason) for name in ENDINGS for reason in ENDINGS[name]])
 def test_a_finish_reason_says_whether_a_reply_is_whole_cut_or_refused_and_any_other_is_asked_again(ending, reason):
-    result = read_reply(200, {}, json.dumps(completion("rating=2", reason)))
+    result = read_reply(200, json.dumps(completion("rating=2", reason)), Secrets())
     if isinstance(result, Completion):
         assert ending == ("whole" if result.is_whole else "cut" if result.is_cut_off else "none")
     else:
@@ -196,13 +196,12 @@ def test_a_finish_reason_says_whether_a_reply_is_whole_cut_or_refused_and_any_ot
 
 
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
-RETRIED = [408, 409, 429, 500, 502, 503, 504, 529]
 
 
 def test_a_status_says_whether_to_ask_again_and_whether_less_often():
-    for headers, retried in (({}, RETRIED), ({"x-should-retry": "true"}, STATUSES), ({"x-should-retry": "false"}, ())):
-        assert [status for status in STATUSES if read_reply(status, headers, "").retry] == list(retried)
-    assert [status for status in STATUSES if read_reply(status, {}, "").overload] == [429, 503, 504, 529]
+    problems = {status: read_reply(status, "", Secrets()) for status in STATUSES}
+    assert [status for status in STATUSES if problems[status].retry] == [408, 409, 429, 500, 502, 503, 504, 529]
+    assert [status for status in STATUSES if problems[status].overload] == [429, 503, 504, 529]
 
 
 @pytest.mark.parametrize(
