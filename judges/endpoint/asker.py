@@ -27,6 +27,7 @@ _WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
 _NO_ANSWER = "the endpoint gives no answers, and the judge waits"
 _SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
 _SECONDS_BETWEEN_LATE_PROBES = 30.0
+_MORE_IN_SILENCE = 8  # requests that are tried beyond as many as may be in flight, while none is answered
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +67,12 @@ class Asker:
         self.in_flight = 0
         self.workers: set[asyncio.Task[None]] = set()
         self._connect, self._deliver, self._name = connect, deliver, name
-        self._patience, self._budget = patience, budget
+        self._concurrency, self._patience, self._budget = concurrency, patience, budget
         self._pace = Pace(concurrency)
         self._client: Client | None = None
         self._is_closed = False  # whether nothing more is asked
         self._open: deque[Exchange] = deque()
+        self._resting = 0  # requests that wait after a fault
         self._wakes: asyncio.TimerHandle | None = None
         self._silent_since = math.inf  # when the first fault since the last answer came
         self._is_told = False  # whether the log says that there are no answers
@@ -106,6 +108,9 @@ class Asker:
             if (delay := self._pace.delay(now)) > 0:
                 if self._wakes is None:
                     self._wakes = loop.call_later(delay, self._wake_late)
+                return None
+            is_silent = self._silent_since < math.inf and self._given_up is None
+            if is_silent and self._resting + self.in_flight >= self._concurrency + _MORE_IN_SILENCE:
                 return None
             exchange = self._open.popleft()
             if (refusal := self._refusal(now)) is None:
@@ -219,10 +224,12 @@ class Asker:
     def _rest(self, exchange: Exchange, longest: float) -> float:
         """Has a request sent again after at most so many seconds; returns after how many."""
         seconds = longest * random.uniform(0.5, 1.0) if self._given_up is None else 0.0  # noqa: S311
+        self._resting += 1
         asyncio.get_running_loop().call_later(seconds, self._repeat, exchange)
         return seconds
 
     def _repeat(self, exchange: Exchange) -> None:
+        self._resting -= 1
         self.ask(exchange, soon=True)
         self.wake()
 

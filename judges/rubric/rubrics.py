@@ -86,11 +86,6 @@ class Rubric:
         user = load(self.package, self.user).fill(_values(item, delimiters, secret))
         return [*messages, {"role": "user", "content": user}]
 
-    def wording(self, *, delimiters: bool = True) -> str:
-        """Returns the prompts that a judge sees, with their slots: the system's, and the user's."""
-        system = _system_wording(self.package, self.system, delimiters)
-        return "\n\n".join(filter(None, (system, load(self.package, self.user).text)))
-
     def form(self, form: Form) -> Mapping[str, Any]:
         """Returns the parameters with which an endpoint holds a reply to a form: the reasons, then the rating."""
         ratings = range(self.lowest, self.highest + 1)
