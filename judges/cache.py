@@ -256,7 +256,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JudgeStats:
-    """How many completions a cache has by one judge and rubric, how many of them after a reminder, and their tokens."""
+    """How many completions a cache has by one judge and rubric, how many after a reminder, and their tokens."""
 
     endpoint: str
     model: str
@@ -308,8 +308,7 @@ def merge(files: Sequence[Path], into: Path) -> list[tuple[Path, int, int]]:
     )
     counts = []
     for file in sources:
-        with _opened(file) as database:
-            completions = database.execute("SELECT count(*) FROM completions").fetchone()[0]
+        completions = sum(judge.completions for judge in stats(file))
         with _opened(into) as database:
             database.execute("ATTACH ? AS other", (str(file),))
             with database:
