@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,11 +34,13 @@ _COLUMNS = (
 )
 _NAMES = [column.split()[0] for column in _COLUMNS.split(", ")]
 _PLACES = ", ".join("?" * len(_NAMES))
-_STATEMENTS = [f"INSERT OR {verb} INTO completions VALUES ({_PLACES})" for verb in ("IGNORE", "REPLACE")]  # noqa: S608  # our own table
+_INSERT, _REPLACE = (f"INSERT OR {verb} INTO completions VALUES ({_PLACES})" for verb in ("IGNORE", "REPLACE"))  # noqa: S608  # our own table
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SECONDS_TO_LOCK = 5.0  # how long to wait for another process that writes
 _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
+# So many pages of the log are copied to the file at a time, and not SQLite's 1,000: each time waits for the disk.
+_PAGES_TO_COPY = 10_000
 T = TypeVar("T")
 Row = tuple[Any, ...]
 """A completion as the cache keeps it: the values of the columns."""
@@ -70,6 +72,7 @@ def _read_row(row: Row) -> Answer | None:
     return Answer(completion, kept_since=created)
 
 
+_lenient = partial(str, encoding="utf-8", errors="replace")
 _decode = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
 
 
@@ -89,42 +92,37 @@ class VerdictCache:
         self._file = file
         self._database: sqlite3.Connection | None = None
         self._inode = 0
-        self._waiting: tuple[dict[bytes, Row], ...] = ({}, {})  # rows to insert, and to put in place of others, by key
+        self._waiting: list[tuple[str, list[Row]]] = []  # statements with their rows
         self._has_trouble = False
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Reads the completions of these keys, as far as they are there."""
         rows = self._run(lambda database: _select(database, keys)) or []
         answers = {row[0]: answer for row in rows if (answer := _read_row(row)) is not None}
-        if damaged := [(row[0],) for row in rows if row[0] not in answers] if len(answers) < len(rows) else ():
+        if len(answers) < len(rows):
+            damaged = [(row[0],) for row in rows if row[0] not in answers]
             number = len(damaged)
             logger.warning("verdict cache: %s: %d rows aren't as they were written: asked again", self._file, number)
             self._run(lambda database: _write(database, [("DELETE FROM completions WHERE key = ?", damaged)]))
-        for waiting in filter(None, self._waiting):
-            answers |= {key: answer for key in keys if key in waiting and (answer := _read_row(waiting[key]))}
         return answers
 
-    def put_many(self, rows: Iterable[Row], *, replace: bool = False) -> None:
+    def put_many(self, rows: Sequence[Row], *, replace: bool = False) -> None:
         """Stores completions, in one transaction; one that is there stays, unless they are to replace it."""
-        for row in rows:
-            self._waiting[replace].setdefault(row[0], row)
+        self._waiting.append((_REPLACE if replace else _INSERT, [*rows]))
         if not self._has_trouble:
             self._write_waiting()
 
     def _write_waiting(self) -> None:
-        statements = [(_STATEMENTS[replaces], rows.values()) for replaces, rows in enumerate(self._waiting) if rows]
-        if not statements:
-            return
-        is_written: bool | None = self._run(lambda database: _write(database, statements))
+        is_written: bool | None = self._run(lambda database: _write(database, self._waiting))
         if is_written:
-            for waiting in self._waiting:
-                waiting.clear()
+            self._waiting = []
 
     def close(self) -> None:
         """Writes the completions that wait, and closes the file."""
-        self._write_waiting()
-        if lost := sum(map(len, self._waiting)):
-            logger.warning("verdict cache: %s: %d completions could not be kept until the end", self._file, lost)
+        if self._waiting:
+            self._write_waiting()
+        if lost := sum(len(rows) for _, rows in self._waiting):
+            logger.warning("verdict cache: %s: %d completions could not be kept", self._file, lost)
         self._close()
 
     def _close(self) -> None:
@@ -144,13 +142,13 @@ class VerdictCache:
                 return work(self._connection())
         except (sqlite3.Error, OSError, ValueError) as error:  # a ValueError: a text that can't be encoded
             if not self._has_trouble:
+                self._has_trouble = True
                 logger.warning(
                     "verdict cache: %s can't be used for now (%s): completions wait in memory for the end of the run. "
                     "Free the disk or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
                     self._file,
                     error,
                 )
-            self._has_trouble = True
             return None
 
     def _connection(self) -> sqlite3.Connection:
@@ -175,11 +173,11 @@ class VerdictCache:
             closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old,
             self._connection() as new,
         ):
-            old.text_factory = _text
+            old.text_factory = _lenient
             for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
                 with suppress(sqlite3.Error):
                     for row in old.execute(f"SELECT {', '.join(_NAMES)} FROM completions ORDER BY rowid {order}"):  # noqa: S608
-                        saved += new.execute(_STATEMENTS[0], row).rowcount
+                        saved += new.execute(_INSERT, row).rowcount
         name = aside.name
         logger.warning("%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, name, saved)
 
@@ -223,30 +221,23 @@ def _open(file: Path | None) -> sqlite3.Connection:
             raise OSError("not a plain file")
     database = sqlite3.connect(file or ":memory:", timeout=_SECONDS_TO_LOCK, check_same_thread=False)
     try:
-        database.text_factory = _text
+        database.text_factory = _lenient  # a text that isn't UTF-8 must not fail the query that reads other rows
         _lay_out(database)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
+        database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_TO_COPY}")
     except BaseException:  # also an interrupt must not leave the file open
         database.close()
         raise
     return database
 
 
-def _text(raw: bytes) -> str:
-    """Reads a text; one that isn't UTF-8 must not fail the query that reads other rows, too."""
-    return raw.decode("utf-8", "replace")
-
-
 def _lay_out(database: sqlite3.Connection) -> None:
     """Makes the table of a new file, and makes sure that another file has it."""
-    program, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    version = database.execute("PRAGMA user_version").fetchone()[0]
     columns = [row[1] for row in database.execute("PRAGMA table_info(completions)")]
-    has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
-    if program not in (0, _APPLICATION_ID) or (program == 0 and has_tables):
-        raise OSError("it is another program's database")
-    if has_tables or version:
-        if version != _VERSION or columns != _NAMES:  # without SQLite's own code: set aside as a damaged file is
+    if columns or version:
+        if (version, columns) != (_VERSION, _NAMES):  # without SQLite's own code: set aside as a damaged file is
             raise sqlite3.DatabaseError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
         return
     for attempt in range(100):
@@ -265,7 +256,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JudgeStats:
-    """How many completions a cache has by one judge and rubric, how many of them after a reminder, and their tokens."""
+    """How many completions a cache has by one judge and rubric, how many after a reminder, and their tokens."""
 
     endpoint: str
     model: str
@@ -317,8 +308,7 @@ def merge(files: Sequence[Path], into: Path) -> list[tuple[Path, int, int]]:
     )
     counts = []
     for file in sources:
-        with _opened(file) as database:
-            completions = database.execute("SELECT count(*) FROM completions").fetchone()[0]
+        completions = sum(judge.completions for judge in stats(file))
         with _opened(into) as database:
             database.execute("ATTACH ? AS other", (str(file),))
             with database:

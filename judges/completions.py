@@ -55,9 +55,9 @@ class Problem:
     param: str | None = None  # the parameter that it complains about
 
     @property
-    def is_stray(self) -> bool:
-        """Whether it is a redirect, which between good replies may be a proxy's."""
-        return self.status is not None and self.status < 400 and not (self.retry or self.refused)
+    def is_redirect(self) -> bool:
+        """Whether the endpoint sends elsewhere; between good replies, that may be a proxy's doing."""
+        return self.status is not None and 300 <= self.status < 400
 
 
 class Answer(NamedTuple):

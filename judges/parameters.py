@@ -1,9 +1,7 @@
 """The sampling parameters that a model takes, as its replies tell.
 
-Reasoning models want ``max_completion_tokens`` instead of ``max_tokens``, and no temperature; other servers lack
-other parameters, or take a simpler value. Names of models say nothing reliable about that, so the rule is the error
-alone: a 400 or 422 that names a parameter which was sent changes that parameter, for this model, as long as the process
-lives. In the same way the limit of tokens grows, for all requests that follow, where thinking used it up.
+A 400 or 422 that names a parameter which was sent changes or drops that parameter, for this model, as long as the
+process lives. In the same way the limit of tokens grows, for all requests that follow, where thinking used it up.
 """
 
 from __future__ import annotations
@@ -18,10 +16,8 @@ from culture_tasks.text import may_be_cut
 
 logger = logging.getLogger(__name__)
 
-# Names of the limit of tokens.
 LIMITS = ("max_tokens", "max_completion_tokens")
-# How far a limit grows by itself.
-MOST_TOKENS = 32_768
+MOST_TOKENS = 32_768  # how far a limit grows by itself
 _GROWTH = 4
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}

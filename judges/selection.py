@@ -17,11 +17,10 @@ BACKENDS = ("openai", "lm_eval", "lexical", "none")
 
 @dataclass(frozen=True, slots=True)
 class JudgeSpec:
-    """A judge as the user names it."""
+    """A judge as the user names it: one of :data:`BACKENDS`, and a model, or ``<backend>,<model args>`` of lm-eval."""
 
-    backend: str  # one of :data:`BACKENDS`
-    # Model name (``openai``) or ``<backend>,<model args>`` (``lm_eval``); empty for the offline judges.
-    model: str = field(repr=False)
+    backend: str
+    model: str = field(repr=False)  # empty for the offline judges
 
     def __str__(self) -> str:
         return f"{self.backend}:{shown_arguments(self.model)}" if self.model else self.backend

@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import aiohttp
 from judging_runs import lm_eval_way, lmms_eval_way, our_way
@@ -42,80 +42,25 @@ _SERVER = Path(__file__).with_name("judge_server.py")
 
 
 class Timing(NamedTuple):
-    """One measurement.
-
-    Attributes:
-        seconds: From the first request to the last verdict.
-        cpu: Seconds of processor time of this process.
-    """
+    """Seconds from the first request to the last verdict, and of processor time of this process."""
 
     seconds: float
     cpu: float
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    name: str
-    in_flight: int
-    requests: int
-    latency: float
-    timing: Timing
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-        rate = self.requests / self.timing.seconds
-        ideal = self.requests * self.latency / self.in_flight
-        share = f"{ideal / self.timing.seconds:.1%}" if self.latency else "-"
-        cpu = f"{1000 * self.timing.cpu / self.requests:.3f}"
-        return (
-            self.name,
-            str(self.in_flight),
-            str(self.requests),
-            f"{self.timing.seconds:.2f}",
-            f"{rate:.0f}",
-            share,
-            cpu,
-        )
-
-
-class Hardship(NamedTuple):
-    """One line of the table of difficult endpoints.
-
-    Attributes:
-        name: What the endpoint does.
-        requests: Verdicts asked for.
-        seconds: What they took.
-        least: Seconds that they take at best.
-        lost: Verdicts that failed.
-        refused: Requests that were sent beyond one a verdict.
-    """
-
-    name: str
-    requests: int
-    seconds: float
-    least: float
-    lost: int
-    refused: int
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-        ratio = f"{self.seconds / self.least:.2f}"
-        return (
-            self.name,
-            str(self.requests),
-            f"{self.seconds:.1f}",
-            f"{self.least:.1f}",
-            ratio,
-            str(self.lost),
-            str(self.refused),
-        )
-
-
-Line = TypeVar("Line", "Row", "Hardship", "Turns")
+Cells = tuple[str, ...]
 _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of the ideal", "CPU ms/request")
+_TURNS_HEADER = ("in flight", "requests", "bare loop/s", "culture-tasks/s", "ratio", "load")
+_HARDSHIP_HEADER = ("endpoint", "requests", "seconds", "at best", "ratio", "lost", "sent again")
+
+
+def row(name: str, in_flight: int, requests: int, latency: float, timing: Timing) -> Cells:
+    """Returns one line of the table."""
+    ideal = requests * latency / in_flight
+    share = f"{ideal / timing.seconds:.1%}" if latency else "-"
+    rate = requests / timing.seconds
+    counts = str(in_flight), str(requests), f"{timing.seconds:.2f}", f"{rate:.0f}"
+    return name, *counts, share, f"{1000 * timing.cpu / requests:.3f}"
 
 
 @contextmanager
@@ -215,51 +160,22 @@ def memory(count: int) -> None:
     print(f"\n{count:,} verdicts in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included")
 
 
-def speeds(options: argparse.Namespace) -> Iterator[Row]:
+def speeds(options: argparse.Namespace) -> Iterator[Cells]:
     """Measures all ways, one after the other."""
     with server(options.latency) as url:
         for in_flight in options.in_flight:
             count = min(options.requests, in_flight * options.rounds)
-            yield Row("bare loop, aiohttp", in_flight, count, options.latency, bare(url, in_flight, count))
+            yield row("bare loop, aiohttp", in_flight, count, options.latency, bare(url, in_flight, count))
             cold, _ = ours(url, in_flight, count)
-            yield Row("culture-tasks, cache on", in_flight, count, options.latency, cold)
+            yield row("culture-tasks, cache on", in_flight, count, options.latency, cold)
     with server(0.0) as url:
-        yield Row("bare loop, aiohttp", 256, options.requests, 0.0, bare(url, 256, options.requests))
+        yield row("bare loop, aiohttp", 256, options.requests, 0.0, bare(url, 256, options.requests))
         cold, warm = ours(url, 256, options.requests)
-        yield Row("culture-tasks, cache on", 256, options.requests, 0.0, cold)
-        yield Row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)
+        yield row("culture-tasks, cache on", 256, options.requests, 0.0, cold)
+        yield row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)
 
 
-class Turns(NamedTuple):
-    """One line of the table of a real server.
-
-    Attributes:
-        in_flight: Requests in flight.
-        requests: Requests of a turn.
-        bare: Requests a second of the bare loop, by turn.
-        ours: Verdicts a second of this project, by turn.
-        load: Mean load of the machine over the last minute, at the end.
-    """
-
-    in_flight: int
-    requests: int
-    bare: Sequence[float]
-    ours: Sequence[float]
-    load: float
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-        ratios = [mine / its for mine, its in zip(self.ours, self.bare, strict=True)]
-        rates = (f"{statistics.median(rates):.1f}" for rates in (self.bare, self.ours))
-        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        return str(self.in_flight), str(self.requests), *rates, ratio, f"{self.load:.1f}"
-
-
-_TURNS_HEADER = ("in flight", "requests", "bare loop/s", "culture-tasks/s", "ratio", "load")
-
-
-def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Turns]:
+def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Cells]:
     """Measures a real server: the bare loop and this project take turns, each turn with other prompts."""
     first = 0
     for most in in_flight:
@@ -279,13 +195,13 @@ def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Tur
                 judge.close()
             for rate, timing in zip(rates, (its, mine), strict=True):
                 rate.append(count / timing.seconds)
-        yield Turns(most, count, *rates, load=os.getloadavg()[0])
+        ratios = [ours / bare for bare, ours in zip(*rates, strict=True)]
+        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        medians = (f"{statistics.median(rate):.1f}" for rate in rates)
+        yield str(most), str(count), *medians, ratio, f"{os.getloadavg()[0]:.1f}"
 
 
-_HARDSHIP_HEADER = ("endpoint", "requests", "seconds", "at best", "ratio", "lost", "sent again")
-
-
-def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
+def hardships(seconds: float, in_flight: int) -> Iterator[Cells]:
     """Measures endpoints that limit the rate or are out: each for about so many seconds."""
     for rate, tells in itertools.product((10.0, 1.0), (False, True)):
         count = max(10, int(rate * seconds))
@@ -307,9 +223,13 @@ def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
         yield _shared(url, in_flight, count)
 
 
-def _endured(
-    name: str, url: str, in_flight: int, count: int, *, least: float, patience: float | None = None
-) -> Hardship:
+def hardship(name: str, requests: int, seconds: float, least: float, lost: int, again: int) -> Cells:
+    """Returns one line of the table of difficult endpoints; least are the seconds that the requests take at best."""
+    times = f"{seconds:.1f}", f"{least:.1f}", f"{seconds / least:.2f}"
+    return name, str(requests), *times, str(lost), str(again)
+
+
+def _endured(name: str, url: str, in_flight: int, count: int, *, least: float, patience: float | None = None) -> Cells:
     with tempfile.TemporaryDirectory() as folder:
         judge_settings = settings(url, Path(folder) / "verdicts.sqlite3", in_flight)
         if patience is not None:
@@ -320,10 +240,10 @@ def _endured(
         seconds = time.perf_counter() - began
         judge.close()
     lost = sum(verdict.outcome != "scored" for verdict in verdicts)
-    return Hardship(name, count, seconds, least, lost, sum(verdict.attempts for verdict in verdicts) - count)
+    return hardship(name, count, seconds, least, lost, sum(verdict.attempts for verdict in verdicts) - count)
 
 
-def _shared(url: str, in_flight: int, count: int) -> Hardship:
+def _shared(url: str, in_flight: int, count: int) -> Cells:
     """Measures two processes that begin together, with the same items and one cache."""
     with tempfile.TemporaryDirectory() as folder:
         cache = str(Path(folder) / "verdicts.sqlite3")
@@ -334,7 +254,7 @@ def _shared(url: str, in_flight: int, count: int) -> Hardship:
     lost, attempts = (sum(int(numbers[place]) for numbers in outputs) for place in (0, 1))
     name = "a cache that two processes share; seconds with their start"
     least = count * 0.2 / (2 * in_flight)
-    return Hardship(name, count, time.perf_counter() - began, least, lost, attempts - count)
+    return hardship(name, count, time.perf_counter() - began, least, lost, attempts - count)
 
 
 def only_grade(url: str, cache: str, in_flight: str, count: str) -> None:
@@ -345,36 +265,24 @@ def only_grade(url: str, cache: str, in_flight: str, count: str) -> None:
     print(sum(verdict.outcome != "scored" for verdict in verdicts), sum(verdict.attempts for verdict in verdicts))
 
 
-def comparison(options: argparse.Namespace) -> Iterator[Row]:
+def comparison(options: argparse.Namespace) -> Iterator[Cells]:
     """Measures whole runs of the harnesses: judged in their own ways and in this project's, on the same documents."""
     documents, latency = options.documents, options.latency
     with server(latency) as url:
-        yield Row("lm-eval: one by one", 1, 20, latency, Timing(*lm_eval_way(url, 20)))
+        yield row("lm-eval: one by one", 1, 20, latency, Timing(*lm_eval_way(url, 20)))
         for workers in (4, 64):
             timing = Timing(*lmms_eval_way(url, workers, documents))
-            yield Row(f"lmms-eval llm_judge, {workers} workers", workers, documents, latency, timing)
+            yield row(f"lmms-eval llm_judge, {workers} workers", workers, documents, latency, timing)
         for in_flight in (64, 256):
             timing = Timing(*our_way(url, in_flight, documents))
-            yield Row("culture-tasks, cache on", in_flight, documents, latency, timing)
+            yield row("culture-tasks, cache on", in_flight, documents, latency, timing)
 
 
-def show(title: str, rows: Iterator[Line], header: tuple[str, ...] = _HEADER) -> list[Line]:
+def show(title: str, rows: Iterator[Cells], header: Cells = _HEADER) -> None:
     """Prints a table as its rows come."""
     print(f"\n{title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    lines = []
-    for row in rows:
-        lines.append(row)
-        print(f"| {' | '.join(row.cells)} |", flush=True)
-    return lines
-
-
-def show_ratios(rows: Sequence[Row]) -> None:
-    """Prints how many times faster than the harnesses' own ways this project is."""
-    rates = {(row.name, row.in_flight): row.requests / row.timing.seconds for row in rows}
-    for in_flight in (64, 256):
-        mine = rates["culture-tasks, cache on", in_flight]
-        ratios = ", ".join(f"{mine / rate:.1f} x {name}" for (name, _), rate in rates.items() if "culture" not in name)
-        print(f"\nculture-tasks with {in_flight} in flight: {ratios}")
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -409,7 +317,7 @@ def main() -> None:
         lines = hardships(options.hardships, 64)
         show("difficult endpoints, 64 in flight at most", lines, _HARDSHIP_HEADER)
     if options.documents:
-        show_ratios(show(f"{options.documents} documents, in runs of the harnesses", comparison(options)))
+        show(f"{options.documents} documents, in runs of the harnesses", comparison(options))
     if options.memory:
         subprocess.run([sys.executable, __file__, "--only-memory", str(options.memory)], check=True)
 

@@ -18,23 +18,20 @@ from culture_tasks.settings import Settings
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    for name, handler, text in (
-        ("stats", _stats, "count the completions by judge and rubric"),
-        ("clear", _clear, "delete completions"),
-    ):
-        action = actions.add_parser(name, help=text)
+    stats = actions.add_parser("stats", help="count the completions by judge and rubric")
+    clear = actions.add_parser("clear", help="delete completions")
+    merge = actions.add_parser("merge", help="copy the completions of several caches into one")
+    for action, handler in ((stats, _stats), (clear, _clear), (merge, _merge)):
+        action.set_defaults(handler=handler)
+    for action in (stats, clear):
         file = "the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
         action.add_argument("--file", type=Path, help=file)
-        action.set_defaults(handler=handler)
-    merge = actions.add_parser("merge", help="copy the completions of several caches into one")
-    merge.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a cache to read")
-    merge.add_argument("-o", "--output", required=True, type=Path, metavar="FILE", help="the cache to write")
-    merge.set_defaults(handler=_merge)
-    add_json(actions.choices["stats"])
-    add_json(merge)
-    clear = actions.choices["clear"]
+    add_json(stats)
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
+    merge.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a cache to read")
+    merge.add_argument("-o", "--output", required=True, type=Path, metavar="FILE", help="the cache to write")
+    add_json(merge)
 
 
 def _file(options: argparse.Namespace) -> Path:

@@ -29,12 +29,11 @@ _BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Loggers that note each request with its URL, which may hold a key.
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
-# Errors of a reply that isn't laid out as OpenAI's are.
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def batch_files(lines: Iterable[tuple[str, bytes]]) -> Iterator[tuple[bytes, list[str]]]:
-    """Yields named bodies as the contents of files, as few as the limits allow, each with the names of its lines."""
+    """Yields named bodies as contents of files, within an endpoint's limits, each with the names of its lines."""
     file, names = BytesIO(), list[str]()
     for name, body in lines:
         head = json.dumps({"custom_id": name, "method": "POST", "url": PATH})
@@ -56,7 +55,7 @@ def read_results(content: bytes, secrets: Secrets) -> dict[str, Completion | Pro
             line = json.loads(text)
             name, response, error = str(line["custom_id"]), line.get("response"), line.get("error")
             if response:
-                results[name] = read_reply(int(response["status_code"]), {}, json.dumps(response.get("body")), secrets)
+                results[name] = read_reply(int(response["status_code"]), json.dumps(response.get("body")), secrets)
             else:
                 reason = error.get("message") if isinstance(error, dict) else error
                 results[name] = Problem(f"no reply in the batch: {one_line(secrets.hidden(str(reason)))}", retry=True)
@@ -160,7 +159,7 @@ class BatchEndpoint:
             try:
                 return work()
             except openai.APIStatusError as error:
-                reply = read_reply(error.response.status_code, error.response.headers, error.response.text, secrets)
+                reply = read_reply(error.response.status_code, error.response.text, secrets)
                 problem = reply if isinstance(reply, Problem) else Problem("an empty reply", retry=True)
             except openai.APIConnectionError as error:
                 text = secrets.hidden(f"{error} ({type(error.__cause__).__name__}: {error.__cause__})")

@@ -32,7 +32,6 @@ from culture_tasks.judges.selection import parse_spec
 from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
 
-# Name of the file beside the results.
 STATE_FILE = "judge_batches.json"
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 _MOST_TIMES = 3
@@ -60,11 +59,7 @@ class _Reply(NamedTuple):
 
 
 def state_file(results: Sequence[Path]) -> Path:
-    """Returns the file that lists the batches of result files, in a folder above all of them.
-
-    Raises:
-        DataError: If there are several.
-    """
+    """Returns the file that lists the batches of result files, in a folder above all of them; there may be one."""
     folders = dict.fromkeys(folder for path in results for folder in path.resolve().parents)
     files = [file for folder in folders if (file := folder / STATE_FILE).is_file()]
     if len(files) > 1:
@@ -126,24 +121,20 @@ class BatchJudge(EndpointJudge):
         self._cache.close()
 
     def _grade_all(self) -> None:
-        """Collects and sends batches until each verdict is there.
-
-        Raises:
-            JudgeUnreachableError: If the endpoint can't be used, refused a batch or lost results.
-        """
+        """Collects and sends batches until each verdict is there, or no more may be spent."""
         pause = _FIRST_PAUSE
         while open_ := self._open_requests():
             under_way = [batch for batch in self._batches if batch.id not in self._collected]
-            if under_way := [batch for batch in under_way if not open_.keys().isdisjoint(batch.names)]:
-                running = [batch for batch in under_way if not self._collect(batch)]
-                if running:
-                    requests = sum(len(batch.names) for batch in running)
-                    self._say(f"{len(running)} batches are under way, with {requests:,} requests")
-                    time.sleep(pause)
-                    pause = min(1.5 * pause, _LONGEST_PAUSE)
-            elif not self._send([grading for name, grading in open_.items() if name not in self._lost]):
-                break
-            else:
+            under_way = [batch for batch in under_way if not open_.keys().isdisjoint(batch.names)]
+            running = [batch for batch in under_way if not self._collect(batch)]
+            if running:
+                requests = sum(len(batch.names) for batch in running)
+                self._say(f"{len(running)} batches are under way, with {requests:,} requests")
+                time.sleep(pause)
+                pause = min(1.5 * pause, _LONGEST_PAUSE)
+            elif not under_way:
+                if not self._send([grading for name, grading in open_.items() if name not in self._lost]):
+                    break
                 pause = _FIRST_PAUSE
         if lost := open_.keys() & self._lost:
             raise JudgeUnreachableError(
@@ -157,12 +148,12 @@ class BatchJudge(EndpointJudge):
                 grading.abandon(self.budget.reason)
 
     def _open_requests(self) -> dict[str, Grading]:
-        """Answers requests by the batches and the cache, and returns one grading for each open one by its name."""
+        """Returns one grading for each request that neither a batch nor the cache answers, by its name."""
         gradings = [grading for grading in self._gradings if grading.result is None]
         return {_name_of(first): first for first, *_ in open_requests(gradings, self._cache, self._answer).values()}
 
     def _answer(self, grading: Grading, kept: Answer | None) -> Answer | None:
-        """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
+        """Returns a batch's answer to a request, or else the cache's; None where it is open."""
         name = _name_of(grading)
         self._requested.add(name)
         if (reply := self._replies.get(name)) is None:
@@ -255,7 +246,7 @@ class BatchJudge(EndpointJudge):
     def _read(self) -> list[_Batch]:
         try:
             self._content = self._on_disk()
-            return [] if self._content is None else _State.model_validate_json(self._content).batches
+            return _State.model_validate_json(self._content).batches if self._content else []
         except (OSError, ValidationError) as error:
             raise DataError(
                 f"{self._file}: can't be read ({str(error).splitlines()[0]}). It says which batches were sent: restore "

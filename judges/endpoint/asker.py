@@ -22,16 +22,12 @@ from culture_tasks.text import may_be_cut
 
 logger = logging.getLogger(__name__)
 
-_TOO_MANY_REQUESTS = 429
-_STRAYS = 2  # how often a redirect, which may be a proxy's, is asked again
-_EMPTY_REPLIES = 1  # how often a reply without a text, such as one of reasoning alone, is asked again as a fault is
+_REDIRECTS = 2  # how often one is asked again
 _WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
 _NO_ANSWER = "the endpoint gives no answers, and the judge waits"
 _SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
 _SECONDS_BETWEEN_LATE_PROBES = 30.0
-# After so many faults in a row, only so many more requests than usual are tried: one that always fails must not keep
-# the endpoint from showing that it answers.
-_FAULTS_OF_AN_OUTAGE, _MORE_IN_AN_OUTAGE = 8, 8
+_MORE_IN_SILENCE = 8  # requests that are tried beyond as many as may be in flight, while none is answered
 
 
 @dataclass(slots=True, eq=False)
@@ -42,8 +38,7 @@ class Exchange:
     patience: Patience | None = None  # None means the asker's
     attempts: int = 0
     faults: int = 0
-    strays: int = 0
-    empty: int = 0
+    doubts: int = 0  # redirects and replies without a text
     seconds: float = 0.0  # that faults, and the waits after them, took
     usage: Usage | None = None  # of all its completions
     most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up
@@ -77,15 +72,12 @@ class Asker:
         self._client: Client | None = None
         self._is_closed = False  # whether nothing more is asked
         self._open: deque[Exchange] = deque()
-        self._repeated: deque[Exchange] = deque()  # those whose wait is over; they go before the open ones
-        self._resting: dict[Exchange, asyncio.TimerHandle] = {}  # those that wait after a fault
+        self._resting = 0  # requests that wait after a fault
         self._wakes: asyncio.TimerHandle | None = None
-        self._faults_in_a_row = 0
         self._silent_since = math.inf  # when the first fault since the last answer came
         self._is_told = False  # whether the log says that there are no answers
-        self._given_up: str | None = None  # why nothing is asked but a probe now and then
+        self._given_up: Problem | None = None  # why nothing is asked but a probe now and then
         self._next_probe = 0.0
-        self._last_fault = Problem("no reply")
 
     def ask(self, exchange: Exchange, *, soon: bool = False) -> None:
         """Takes a request that is to be answered; soon means before those that are there."""
@@ -93,46 +85,34 @@ class Asker:
 
     def wake(self) -> None:
         """Starts as many requests as may be in flight."""
-        while self.in_flight < self._bound and (exchange := self._next()) is not None:
+        while self.in_flight < int(self._pace.bound) and (exchange := self._next()) is not None:
             self.in_flight += 1
             worker = asyncio.get_running_loop().create_task(self._work(exchange))
             self.workers.add(worker)
             worker.add_done_callback(self.workers.discard)
 
-    def stop(self) -> list[Exchange]:
-        """Asks nothing more; returns the requests that are not in flight."""
+    def stop(self) -> None:
+        """Asks nothing more."""
         self._is_closed = True
-        for handle in self._resting.values():
-            handle.cancel()
-        unanswered = [*self._resting, *self._repeated, *self._open]
-        for some in (self._resting, self._repeated, self._open):
-            some.clear()
-        return unanswered
 
     async def close(self) -> None:
         """Closes all connections."""
         if self._client is not None:
             await self._client.close()
-            self._client = None
-
-    @property
-    def _bound(self) -> int:
-        return int(self._pace.bound)
 
     def _next(self) -> Exchange | None:
         """Returns the next request to send; None where there is none, or it must wait."""
         loop = asyncio.get_running_loop()
-        while not self._is_closed and (self._repeated or self._open):
+        while self._open and not self._is_closed:
             now = loop.time()
             if (delay := self._pace.delay(now)) > 0:
                 if self._wakes is None:
                     self._wakes = loop.call_later(delay, self._wake_late)
                 return None
-            in_an_outage = self._faults_in_a_row >= _FAULTS_OF_AN_OUTAGE and self._given_up is None
-            most = self._concurrency + _MORE_IN_AN_OUTAGE
-            if not self._repeated and in_an_outage and len(self._resting) + self.in_flight >= most:
+            is_silent = self._silent_since < math.inf and self._given_up is None
+            if is_silent and self._resting + self.in_flight >= self._concurrency + _MORE_IN_SILENCE:
                 return None
-            exchange = (self._repeated or self._open).popleft()
+            exchange = self._open.popleft()
             if (refusal := self._refusal(now)) is None:
                 self._pace.start(now)
                 return exchange
@@ -150,7 +130,7 @@ class Asker:
             return Problem(self._budget.reason, code=USED_UP)
         if self._given_up is not None:
             if now < self._next_probe:
-                return self._given_up_problem(self._given_up, self._last_fault)
+                return self._given_up
             self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
         return None
 
@@ -167,10 +147,9 @@ class Asker:
                 self._deliver(exchange, Answer(problem, exchange.attempts))
             finally:
                 self.in_flight -= 1
-            exchange = self._next() if self.in_flight < self._bound else None
+            exchange = self._next() if self.in_flight < int(self._pace.bound) else None
             self.in_flight += exchange is not None
-            if self.in_flight < self._bound:
-                self.wake()
+            self.wake()
 
     async def _post(self, exchange: Exchange) -> Answer | None:
         """Sends a request once; returns its answer, or None where it is sent again."""
@@ -183,12 +162,16 @@ class Asker:
         reply = await self._client.post(body)
         ended, result = time(), reply.result
         exchange.attempts += 1
-        self._count(reply, began, ended)
         if isinstance(result, Completion):
+            self._count_answer(began, ended)
             if may_be_cut(len(body), result.usage.prompt_tokens):
                 characters = sum(len(message["content"]) for message in grading.messages())
                 adaptations.warn_of_a_cut(characters, result.usage.prompt_tokens)
             return self._take(exchange, result)
+        if result.retry or result.overload:
+            self._count_fault(result, reply, began, ended)
+        else:
+            self._count_answer(began, ended)
         return self._retry(exchange, result, reply.wait, ended - began)
 
     def _take(self, exchange: Exchange, result: Completion) -> Answer | None:
@@ -201,11 +184,11 @@ class Asker:
         exchange.usage = usage
         if result.is_cut_off_by_thinking and grader.adaptations.grow(exchange.sent, exchange.most_tokens):
             exchange.cut_off = result
-            self._repeated.append(exchange)
+            self.ask(exchange, soon=True)
             return None
-        if not result.is_whole or result.text.strip() or exchange.empty == _EMPTY_REPLIES:
+        if not result.is_whole or result.text.strip() or exchange.doubts:
             return Answer(result, exchange.attempts)
-        exchange.empty += 1
+        exchange.doubts += 1
         self._rest(exchange, (exchange.patience or self._patience).first)
         return None
 
@@ -220,70 +203,66 @@ class Asker:
                 adaptations.shrink(limit_of(cut_off.sampling) or 0)
                 return Answer(cut_off, exchange.attempts)
             exchange.most_tokens = 0
-            self._repeated.append(exchange)
+            self.ask(exchange, soon=True)
             return None
         if adaptations.learn(problem, exchange.sent):
-            self._repeated.append(exchange)
+            self.ask(exchange, soon=True)
             return None
-        exchange.strays += problem.is_stray
         exchange.seconds += seconds
-        if not (problem.retry or (problem.is_stray and exchange.strays <= _STRAYS)):
+        if problem.is_redirect and exchange.doubts < _REDIRECTS:
+            exchange.doubts += 1
+        elif not problem.retry:
             return Answer(problem, exchange.attempts)
         if self._given_up is None and max(exchange.seconds, wait or 0.0) >= patience.longest:
             in_a_check = exchange.patience is not None
-            return Answer(problem if in_a_check else self._given_up_problem(_NO_ANSWER, problem), exchange.attempts)
+            return Answer(problem if in_a_check else self._giving_up(_NO_ANSWER, problem), exchange.attempts)
         longest = min(patience.cap, patience.first * 2.0 ** min(exchange.faults, 60))
         exchange.faults += 1
         exchange.seconds += self._rest(exchange, wait or longest)
         return None
 
     def _rest(self, exchange: Exchange, longest: float) -> float:
-        """Has a request wait, no longer than until the endpoint answers again or is given up; returns the seconds."""
+        """Has a request sent again after at most so many seconds; returns after how many."""
         seconds = longest * random.uniform(0.5, 1.0) if self._given_up is None else 0.0  # noqa: S311
-        self._resting[exchange] = asyncio.get_running_loop().call_later(seconds, self._repeat, [exchange])
+        self._resting += 1
+        asyncio.get_running_loop().call_later(seconds, self._repeat, exchange)
         return seconds
 
-    def _repeat(self, exchanges: list[Exchange]) -> None:
-        """Has requests sent again whose wait is over."""
-        for exchange in exchanges:
-            self._resting.pop(exchange).cancel()
-        self._repeated.extend(exchanges)
+    def _repeat(self, exchange: Exchange) -> None:
+        self._resting -= 1
+        self.ask(exchange, soon=True)
         self.wake()
 
-    def _given_up_problem(self, why: str, last: Problem) -> Problem:
+    def _giving_up(self, why: str, last: Problem) -> Problem:
         text = f"{why} {self._patience.longest:g} s at most (CULTURE_JUDGE_PATIENCE). Its last reply: {last.message}"
         return replace(last, message=text, retry=False)
 
-    def _count(self, reply: Reply, began: float, now: float) -> None:
-        """Learns from a reply what the endpoint takes, and whether it answers at all."""
-        result, pause, longest = reply.result, reply.wait or 0.0, self._patience.longest
-        if isinstance(result, Completion) or not (result.retry or result.overload):
-            self._pace.count_answer(began, now)
-            self._faults_in_a_row = 0
-            if self._silent_since < math.inf:
-                self._silent_since, self._given_up = math.inf, None
-                if self._is_told:
-                    self._is_told = False
-                    logger.warning("%s: the endpoint answers again", self._name)
-                    self._repeat(list(self._resting))
-            return
-        self._last_fault = result
+    def _count_answer(self, began: float, now: float) -> None:
+        """Learns from any answer, if only "wrong key", that the endpoint answers."""
+        self._pace.count_answer(began, now)
+        self._silent_since, self._given_up = math.inf, None
+        if self._is_told:
+            self._is_told = False
+            logger.warning("%s: the endpoint answers again", self._name)
+
+    def _count_fault(self, problem: Problem, reply: Reply, began: float, now: float) -> None:
+        """Learns from a fault what the endpoint takes, and gives it up when patience ends."""
+        pause, longest = reply.wait or 0.0, self._patience.longest
         self._silent_since = min(self._silent_since, now)
-        self._faults_in_a_row += result.status != _TOO_MANY_REQUESTS
-        if result.status == _TOO_MANY_REQUESTS:
+        if problem.status == 429:
             self._pace.count_limit(began, now, self.in_flight)
-        elif result.overload:
+        elif problem.overload:
             self._pace.count_overload(began, now)
         why = _NO_ANSWER
         if pause > longest:
             why = f"the endpoint asks to be left alone for {pause:g} s, and the judge waits"
         elif pause > _WHOLE_SECOND:
             self._pace.pause(now + pause)
-        if self._given_up is None and (pause > longest or now - self._silent_since >= longest):
-            self._given_up = why
-            self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
-            self._pace.open()
-            self._repeat(list(self._resting))
+        if pause > longest or now - self._silent_since >= longest:
+            if self._given_up is None:
+                self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
+                self._pace.open()
+            self._given_up = self._giving_up(why, problem)
         if not self._is_told and (self._given_up is not None or now - self._silent_since >= _SECONDS_OF_SILENCE):
             self._is_told = True
-            logger.warning("%s: %s", self._name, self._given_up_problem(why, result).message)
+            logger.warning("%s: %s", self._name, self._giving_up(why, problem).message)

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 # Code of the problem of a request that wasn't sent for lack of budget.
 USED_UP = "judge_budget_used_up"
-# A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
+# A number and its unit: "5", "5 USD", "2,000,000 tokens".
 _AMOUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([^\W\d_]*)")
 
 

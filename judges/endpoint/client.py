@@ -21,11 +21,7 @@ from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import storable
 
 TIMED_OUT = "timed_out"  # code of the problem of a request that got no reply in time
-_HEADERS = {
-    "Content-Type": "application/json",
-    "Accept-Encoding": "identity",
-    "User-Agent": "culture-tasks",
-}
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "culture-tasks"}
 # A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
 _LONGEST_BODY = 2 * 1024 * 1024
 # A body that is announced to be no longer is read at once, and unpacks to a thousand times as much at most.
@@ -86,7 +82,7 @@ class Client:
             return Reply(Problem(message, retry=True, status=response.status))
         text = content.decode("utf-8", "replace")
         wait = requested_wait(response.status, response.headers, time.time())
-        return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)
+        return Reply(read_reply(response.status, text, self._address.secrets), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -117,16 +113,13 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return connection
 
 
-def read_reply(
-    status: int, headers: Mapping[str, str], text: str, secrets: Secrets | None = None
-) -> Completion | Problem:
-    """Reads a reply from its status, its headers and its body; what is shown of it holds no secret."""
-    secrets = secrets or Secrets()
+def read_reply(status: int, text: str, secrets: Secrets) -> Completion | Problem:
+    """Reads a reply from its status and its body; what is shown of it holds no secret."""
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
         return Problem(message, retry=False, status=status)
     if status >= 400:
-        return _read_error(status, headers, text, secrets)
+        return _read_error(status, text, secrets)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -152,10 +145,8 @@ def read_reply(
         answer = "".join(part for part in parts if isinstance(part, str))
     model, usage = content.get("model"), content.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    tokens, thoughts = (
-        _count(usage, "prompt_tokens"),
-        _count(usage.get("completion_tokens_details"), "reasoning_tokens"),
-    )
+    tokens = _count(usage, "prompt_tokens")
+    thoughts = _count(usage.get("completion_tokens_details"), "reasoning_tokens")
     cached = min(_count(usage.get("prompt_tokens_details"), "cached_tokens"), tokens)
     return Completion(
         secrets.hidden_in_reply(storable(answer)) if isinstance(answer, str) else "",
@@ -172,7 +163,7 @@ def _count(usage: Any, name: str) -> int:
     return number if isinstance(number, int) and 0 <= number < _TOO_MANY_TOKENS else 0
 
 
-def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Problem:
+def _read_error(status: int, text: str, secrets: Secrets) -> Problem:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -187,12 +178,10 @@ def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Sec
     is_filter = any(code in _FILTER_CODES for code in codes) or _FILTER_WORDS.search(str(error.get("message")))
     refused = status in (400, 403) and bool(is_filter)
     hopeless = refused or "insufficient_quota" in codes
-    decision = headers.get("x-should-retry")
-    may_pass = decision == "true" if decision in ("true", "false") else status in _PASSING or status >= 500
     explanation = one_line(secrets.hidden(str(error.get("message") or text)))
     return Problem(
         f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
-        retry=may_pass and not hopeless,
+        retry=(status in _PASSING or status >= 500) and not hopeless,
         overload=status in _OVERLOAD and not hopeless,
         refused=refused,
         status=status,
@@ -217,10 +206,7 @@ def one_line(text: str) -> str:
 
 
 def requested_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
-    """Reads how many seconds an endpoint wants to be left alone after an error.
-
-    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) say so. ``now`` is in seconds since 1970.
-    """
+    """Reads for how many seconds an endpoint wants to be left alone after an error; now is in seconds since 1970."""
     if status < 400:
         return None
     if _NUMBER.fullmatch(milliseconds := headers.get("retry-after-ms", "")):

@@ -55,8 +55,7 @@ class EndpointJudge(Judge):
             settings=settings,
         )
         self._engine: Engine | None = None
-        self._lock = threading.Lock()
-        self._checking = threading.Lock()
+        self._lock, self._checking = threading.Lock(), threading.Lock()
         self._is_checked = False  # whether the judge has given a readable verdict
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:

@@ -12,8 +12,8 @@ import logging
 import os
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Coroutine
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _GRADINGS_PER_LOOKUP = 128
-# Completions are stored together that come at about the same time. Until then, they count as in flight.
-_SECONDS_TO_COMMIT, _MOST_PER_COMMIT = 0.002, 32
 # Replies are read and verdicts handed out together: a wake-up of who waits costs more than a verdict does.
 _SECONDS_TO_HAND_OVER = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
@@ -48,8 +46,8 @@ class Engine:
     def __init__(self, make_asker: Callable[[Any], Asker], cache_file: Path | None, name: str) -> None:
         self.pid = os.getpid()  # a forked child needs another engine
         self.cache = VerdictCache(cache_file)  # to be used in the event loop
+        self._name = name
         self._asker = make_asker(self._keep)
-        self._progress = _Progress(name)
         self._loop = _shared_loop()
         self._is_closed = False
         self._is_woken = False  # whether the loop will look into the inbox
@@ -57,35 +55,34 @@ class Engine:
         self._exchanges: dict[bytes, Exchange] = {}  # requests that wait for their answers, by key
         self._checks: dict[Exchange, asyncio.Future[Answer]] = {}
         self._arrived: list[tuple[Exchange, Answer]] = []  # completions that are not in the cache yet
-        self._committed: asyncio.Future[None] | None = None  # done when they are
         self._ready: list[tuple[Exchange, Answer]] = []
         self._will_hand_over = False
         self._news = threading.Condition()  # notified when there are new verdicts
+        self._submitted = 0
+        self._verdicts: Counter[str] = Counter()  # by outcome
         atexit.register(self.close)
 
     def submit(self, grading: Grading) -> None:
         """Takes a grading; returns at once."""
-        self._progress.submitted += 1
+        self._submitted += 1
         self._inbox.append(grading)
         if not self._is_woken:  # once for many
             self._is_woken = True
             self._loop.call_soon_threadsafe(self._wake)
 
     def wait(self, grading: Grading) -> None:
-        """Waits until a grading has its verdict; shows a line if that takes long."""
+        """Waits until a grading has its verdict; shows a line on a terminal if that takes long."""
         if self.pid != os.getpid():
             grading.abandon("asked before this process was forked: no answer will come here")
             return
-        with self._news:
-            if self._news.wait_for(lambda: grading.result is not None, _SECONDS_WITHOUT_A_LINE):
-                return
-        with self._progress.line() as line:
+        shown = {"file": sys.stderr, "leave": False, "disable": None, "delay": _SECONDS_WITHOUT_A_LINE}
+        with tqdm(desc=self._name, unit="verdict", **shown) as line:
             is_there = False
             while not is_there:
                 with self._news:
                     is_there = self._news.wait_for(lambda: grading.result is not None, _SECONDS_BETWEEN_UPDATES)
-                line.total = self._progress.submitted
-                line.update(self._progress.verdicts - line.n)
+                line.total = self._submitted
+                line.update(self._verdicts.total() - line.n)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the event loop and waits for its result."""
@@ -115,7 +112,6 @@ class Engine:
         for task in self._asker.workers:
             task.cancel()
         await asyncio.gather(*self._asker.workers, return_exceptions=True)
-        self._asker.stop()
         self._commit()
         self._hand_over()
         unanswered = [grading for exchange in self._exchanges.values() for grading in exchange.gradings]
@@ -156,22 +152,21 @@ class Engine:
                 self._exchanges[key] = exchange = Exchange([grading], most_tokens=grading.grader.most_tokens)
                 self._asker.ask(exchange, soon=grading.attempts > 0)
 
-    def _keep(self, exchange: Exchange, answer: Answer) -> asyncio.Future[None] | None:
-        """Takes an answer from the asker; what it returns is done when a completion is in the cache."""
+    def _keep(self, exchange: Exchange, answer: Answer) -> Awaitable[None] | None:
+        """Takes an answer from the asker; what it returns ends when a completion is in the cache.
+
+        Completions that come at the same time are stored together. Until then, they count as in flight.
+        """
         if exchange in self._checks:
             self._checks.pop(exchange).set_result(answer)
             return None
         if not isinstance(answer.reply, Completion):
             self._finish(exchange, answer)
             return None
+        if not self._arrived:
+            self._loop.call_soon(self._commit)
         self._arrived.append((exchange, answer))
-        if self._committed is None:
-            self._committed = self._loop.create_future()
-            self._loop.call_later(_SECONDS_TO_COMMIT, self._commit)
-        if len(self._arrived) >= min(_MOST_PER_COMMIT, self._asker.in_flight):
-            self._commit()
-            return None
-        return self._committed
+        return asyncio.sleep(0)  # the loop commits before it goes on here
 
     def _commit(self) -> None:
         """Stores the completions that have come."""
@@ -186,9 +181,6 @@ class Engine:
                 self.cache.put_many(some, replace=replace)
         for exchange, answer in arrived:
             self._finish(exchange, answer)
-        committed, self._committed = self._committed, None
-        if committed is not None and not committed.done():
-            committed.set_result(None)
 
     def _finish(self, exchange: Exchange, answer: Answer) -> None:
         self._exchanges.pop(exchange.gradings[0].key, None)
@@ -217,31 +209,13 @@ class Engine:
             self._wake()
 
     def _count(self, grading: Grading) -> None:
-        self._progress.count(grading)
-        self._hand_over_soon()
-
-
-class _Progress:
-    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating."""
-
-    def __init__(self, name: str) -> None:
-        self.submitted = self.verdicts = 0
-        self._name = name
-        self._without_score: dict[str, int] = {}
-
-    def count(self, grading: Grading) -> None:
         """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
-        self.verdicts += 1
+        self._hand_over_soon()
         verdict = grading.verdict()
-        if verdict.outcome == "scored":
-            return
-        count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
-        if count == 10 ** (len(str(count)) - 1):
+        self._verdicts[verdict.outcome] += 1
+        count = self._verdicts[verdict.outcome]
+        if verdict.outcome != "scored" and count == 10 ** (len(str(count)) - 1):
             logger.warning("%s: %d %s so far; the last: %s", self._name, count, verdict.outcome, verdict.error)
-
-    def line(self) -> tqdm[Any]:
-        """Returns a new line, which shows nothing without a terminal."""
-        return tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None)
 
 
 _starting = threading.Lock()

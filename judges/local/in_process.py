@@ -42,10 +42,8 @@ _ENGINES = ("vllm", "sglang")
 _PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
 _STRUCTURED_OUTPUT = ("response_format", "structured_outputs")
 # Arguments that say where and how fast a model runs, and don't change its answers.
-_PLACE_AND_SPEED = frozenset(
-    ("base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout")
-)
-_MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
+_PLACE_AND_SPEED = ["base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"]
+_MODEL_FILES = [".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"]
 
 
 class InProcessJudge(Judge):
@@ -146,16 +144,15 @@ class InProcessJudge(Judge):
 
 def _refuse(backend: str, settings: Settings) -> None:
     """Refuses a backend and settings that a model in this process can't keep to."""
+    parameters = [name for name, value in settings.judge_parameters.items() if value is not None]
     problem = ""
     if backend == "steered":
         problem = "lm-eval unpickles the file steer_path, which can run any code"
-    elif settings.judge_budget is not None or (settings.judge_form != "free" and backend != "vllm"):
-        problem = (
-            "it counts no tokens for CULTURE_JUDGE_BUDGET, and of lm-eval's backends vllm alone has CULTURE_JUDGE_FORM"
-        )
-    elif unknown := [
-        name for name, value in settings.judge_parameters.items() if value is not None and name not in _PARAMETERS
-    ]:
+    elif settings.judge_budget is not None:
+        problem = "it counts no tokens for CULTURE_JUDGE_BUDGET"
+    elif settings.judge_form != "free" and backend != "vllm":
+        problem = "of lm-eval's backends, vllm alone has CULTURE_JUDGE_FORM"
+    elif unknown := [name for name in parameters if name not in _PARAMETERS]:
         problem = f"a model in this process takes {', '.join(_PARAMETERS)}, and no {unknown[0]}"
     if problem:
         raise SettingsError(
@@ -191,10 +188,7 @@ def _files_at(value: str) -> list[Any] | None:
 
 
 def device_argument(cls: Any) -> dict[str, str]:
-    """Returns the device that ``lm-eval run`` hands to a model class; hf takes the CPU where there is no such GPU.
-
-    The class's own default is a GPU that must be there. Only classes of transformers' models have a use for it.
-    """
+    """Returns the device that ``lm-eval run`` gives to transformers' models: by default, they need a GPU."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.models.huggingface import HFLM
 
@@ -244,9 +238,8 @@ class LocalModel:
         thinks = text.startswith("<think>") and "</think>" not in text
         unended = bool(text.strip()) and not without_reasoning(text).strip()
         limit = sampling["max_tokens"]
-        is_cut_off = (
-            unended or len(self._model.tok_encode(text)) >= limit - limit // 32
-        )  # a text may have fewer than were generated
+        fewest = limit - limit // 32  # a text may have fewer tokens than were generated
+        is_cut_off = unended or len(self._model.tok_encode(text)) >= fewest
         return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
 
     def generate(

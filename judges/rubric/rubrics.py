@@ -21,7 +21,7 @@ from culture_tasks.text import storable
 # Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt.
 LONGEST_TEXT = 32_000
 Form = Literal["free", "json_schema", "regex"]
-"""How an endpoint holds a reply to a form (see :meth:`Rubric.form`)."""
+"""How an endpoint holds a reply to a form: not at all, by a schema as OpenAI's API, or by a pattern as vLLM's."""
 
 
 class Message(TypedDict):
@@ -78,29 +78,16 @@ class Rubric:
     def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.
 
-        Args:
-            item: What to grade.
-            delimiters: Wrap the item's texts in tags, and say what the tags mean. Without, the messages are the paper's
-                alone.
-            secret: What the tags' codes are made from besides the texts: with one, no text can forge its tags.
+        With delimiters, the item's texts stand between tags whose codes are made from the texts and the secret, and a
+        system message says what the tags mean; without, the messages are the paper's alone.
         """
         system = _system_wording(self.package, self.system, delimiters)
         messages: list[Message] = [{"role": "system", "content": system}] if system else []
         user = load(self.package, self.user).fill(_values(item, delimiters, secret))
         return [*messages, {"role": "user", "content": user}]
 
-    def wording(self, *, delimiters: bool = True) -> str:
-        """Returns the prompts that a judge sees, with their slots: the system's, and the user's."""
-        system = _system_wording(self.package, self.system, delimiters)
-        return "\n\n".join(filter(None, (system, load(self.package, self.user).text)))
-
     def form(self, form: Form) -> Mapping[str, Any]:
-        """Returns the parameters with which an endpoint holds a reply to a form: the reasons, then the rating.
-
-        Args:
-            form: ``json_schema`` for an object by a schema, in the words of OpenAI's API; ``regex`` for a text by a
-                pattern, in vLLM's; ``free`` for no parameter.
-        """
+        """Returns the parameters with which an endpoint holds a reply to a form: the reasons, then the rating."""
         ratings = range(self.lowest, self.highest + 1)
         if form == "regex":
             # The longest number first: some engines take the first alternative that fits.
@@ -150,8 +137,7 @@ _ABOUT_DELIMITERS = (__package__, "delimiters.v1")
 
 @cache
 def _usual_reader() -> Callable[[str, OfferedScale], Reading | None]:
-    """Returns the reader of all our rubrics; its patterns take a while to compile."""
-    from culture_tasks.judges.rubric.parsers import read_rating
+    from culture_tasks.judges.rubric.parsers import read_rating  # its patterns take a while to compile
 
     return read_rating
 

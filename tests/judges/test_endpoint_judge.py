@@ -16,14 +16,10 @@ PASSING = {
     "429 without Retry-After": fails(429),
     "429 with Retry-After": fails(429, {"Retry-After": "0.05"}),
     "429 with Retry-After-Ms": fails(429, {"Retry-After-Ms": "20"}),
-    "500 with an HTML page": raw("<html><h1>Oops</h1></html>", 500),
-    "503": fails(503),
     "reset before a reply": resets,
     "reset in the middle of a body": resets_midway,
     "empty body": raw(""),
     "invalid JSON": raw('{"choices": [{"message"'),
-    "missing choices": raw('{"id": "x", "choices": []}'),
-    "a reply that vLLM aborted": says("rating=1", "abort"),
     "time-out": hangs,
     "slow drip": drips,
 }
@@ -46,15 +42,13 @@ def test_a_passing_fault_costs_one_more_request_and_a_lasting_one_the_patience(s
     assert "\n" not in verdict.error
 
 
-FAILED, REFUSED = ("failed", None, 1, False), ("refused", None, 1, False)
+FAILED = ("failed", None, 1, False)
 UNPARSABLE, SCORED = ("unparsable", None, 2, True), ("scored", 2.0, 1, False)
 ENDINGS = {
     "401": ([fails(401)], FAILED, "wrong or missing key: something is wrong"),
     "redirects": ([ELSEWHERE], ("failed", None, 3, False), "redirects elsewhere"),
     "a redirect between good replies": ([ELSEWHERE, says()], ("scored", 2.0, 2, False), ""),
     "a body too long": ([raw("x" * 3_000_000), says()], ("scored", 2.0, 2, False), ""),
-    "DeepSeek's words": ([fails(400, message="Content Exists Risk")], REFUSED, ""),
-    "cut off in Gemini's words": ([says("rating=2", "MAX_TOKENS")], UNPARSABLE, "cut off"),
     "cut off once": ([says("rating=1, but", "length"), says("rating=2")], ("scored", 2.0, 2, True), ""),
     "a quoted rating once": (  # each reply is read by itself
         [says("rating=1. The candidate tried to inject 'rating=2'."), says("rating=1")],

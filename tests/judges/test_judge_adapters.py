@@ -82,6 +82,7 @@ ROWS = {
     "Gemini, overloaded": ([(503, GEMINI_BUSY), (200, body())], SCORED, 2),
     "Gemini, its filter": ([(200, body("", "SAFETY"))], REFUSED, 1),
     "Gemini, no content": ([(200, {"choices": [{"finish_reason": "stop", "index": 0}]}), (200, body())], SCORED, 2),
+    "DeepSeek, its filter": ([(400, openai_error("Content Exists Risk"))], REFUSED, 1),
     "DashScope": ([(200, {**body(reasoning_content=""), "request_id": "x"})], SCORED, 1),
     "DashScope, its filter": ([(400, openai_error("Bad data.", code="data_inspection_failed"))], REFUSED, 1),
     "DashScope, throttled": ([(429, openai_error("Rate limit.", code="limit")), (200, body())], SCORED, 2),

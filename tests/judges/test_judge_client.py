@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.fault_server import completion, raw, says
 
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.endpoint.addresses import address_of
+from culture_tasks.judges.endpoint.addresses import Secrets, address_of
 from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
@@ -52,14 +52,6 @@ def packed(encoding, body):
     return raw(body, 200, {"Content-Encoding": encoding})
 
 
-def test_connections_are_kept(server):
-    server.decide = lambda request: says()
-    assert all(isinstance(result, Completion) for result in post_all(server.url, 5))
-    assert (len(server.requests), server.connections) == (5, 1)
-    assert {request.headers["host"] for request in server.requests} == {server.url.split("/")[2]}
-    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
-
-
 PIECES = [BODY[start : start + 50] for start in range(0, len(BODY), 50)]
 CHUNKS = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in PIECES]
 FORMS = {
@@ -73,6 +65,7 @@ FORMS = {
 def test_a_body_in_any_form_is_read(server, form):
     server.script(form, form, says("rating=2"))
     assert [result.text for result in post_all(server.url, 3)] == ["rating=2"] * 3
+    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
 
 
 PROBLEMS = {
@@ -168,7 +161,7 @@ NOW = 1_700_000_000.0
 @example(200, NESTED)
 @example(429, f'{{"error": {{"message": {NESTED}}}}}')
 def test_any_body_is_read_without_an_exception(status, text):
-    result = read_reply(status, {}, text)
+    result = read_reply(status, text, Secrets())
     assert isinstance(result, Completion) or "\n" not in result.message
 
 
@@ -183,26 +176,23 @@ def test_any_body_is_read_without_an_exception(status, text):
 )
 def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):
     body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
-    assert read_reply(200, {}, json.dumps(body)).usage == expected
+    assert read_reply(200, json.dumps(body), Secrets()).usage == expected
 
 
 @pytest.mark.parametrize(("ending", "reason"), [(name, reason) for name in ENDINGS for reason in ENDINGS[name]])
 def test_a_finish_reason_says_whether_a_reply_is_whole_cut_or_refused_and_any_other_is_asked_again(ending, reason):
-    result = read_reply(200, {}, json.dumps(completion("rating=2", reason)))
+    result = read_reply(200, json.dumps(completion("rating=2", reason)), Secrets())
     if isinstance(result, Completion):
         assert ending == ("whole" if result.is_whole else "cut" if result.is_cut_off else "none")
     else:
         assert (result.refused, result.retry) == (ending == "refused", ending == "asked again")
 
 
-STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
-RETRIED = [408, 409, 429, 500, 502, 503, 504, 529]
-
-
 def test_a_status_says_whether_to_ask_again_and_whether_less_often():
-    for headers, retried in (({}, RETRIED), ({"x-should-retry": "true"}, STATUSES), ({"x-should-retry": "false"}, ())):
-        assert [status for status in STATUSES if read_reply(status, headers, "").retry] == list(retried)
-    assert [status for status in STATUSES if read_reply(status, {}, "").overload] == [429, 503, 504, 529]
+    statuses = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
+    problems = {status: read_reply(status, "", Secrets()) for status in statuses}
+    assert [status for status in statuses if problems[status].retry] == [408, 409, 429, 500, 502, 503, 504, 529]
+    assert [status for status in statuses if problems[status].overload] == [429, 503, 504, 529]
 
 
 @pytest.mark.parametrize(

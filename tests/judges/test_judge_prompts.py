@@ -83,15 +83,8 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
     assert ask(judges[2], item).attempts == 0
 
 
-DELIMITERS = ("culture_tasks.judges.rubric", "delimiters.v1")
-PROMPTS = {DELIMITERS} | {
-    (rubric.package, name)
-    for rubric in rubrics().values()
-    for name in (rubric.system, rubric.user, rubric.reminder)
-    if name
-}
-
-
+NAMES = {(it.package, name) for it in rubrics().values() for name in (it.system, it.user, it.reminder) if name}
+PROMPTS = {("culture_tasks.judges.rubric", "delimiters.v1"), *NAMES}
 # A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.
 PUBLISHED = {
     "lave_system.v1": "638eee22b70cce29",

@@ -69,12 +69,8 @@ def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_
     [
         (10_000, {}, ("scored", 4, False, 32_768), [512, 2048, 8192, 32_768]),
         (10**9, {}, ("unparsable", 5, True, 32_768), [512, 2048, 8192, 32_768, 32_768]),
-        (
-            5_000,
-            {"judge_extra_body": '{"max_tokens": 4096}'},
-            ("unparsable", 2, True, None),
-            [4096, 4096],
-        ),  # the user's does not grow
+        # The user's does not grow.
+        (5_000, {"judge_extra_body": '{"max_tokens": 4096}'}, ("unparsable", 2, True, None), [4096, 4096]),
     ],
 )
 def test_the_limit_grows_as_far_as_it_must_and_may(server, judge_for, item, tokens, changes, ending, sent):

@@ -49,18 +49,11 @@ def test_real_replies_are_read_as_their_authors_read_them():
     assert ratings[True] > 7_500
 
 
-BETWEEN = st.sampled_from(
-    ["", "Both name it.", "On reflection, this is better.", "\n\n", "**Reasons**", "- 3 of 4 points"]
-)
+BETWEEN = ["", "Both name it.", "On reflection, this is better.", "\n\n", "**Reasons**", "- 3 of 4 points"]
+VARIANTS = st.sampled_from([*FORMATS.values(), "Rating: {}"])
 
 
-@given(
-    st.sampled_from(sorted(FORMATS)),
-    st.sampled_from([*FORMATS.values(), "Rating: {}"]),
-    BETWEEN,
-    st.booleans(),
-    st.data(),
-)
+@given(st.sampled_from(sorted(FORMATS)), VARIANTS, st.sampled_from(BETWEEN), st.booleans(), st.data())
 def test_two_different_verdicts_are_none(name, variant, between, forged_first, data):
     ratings = st.integers(rubrics()[name].lowest, rubrics()[name].highest)
     first, second = data.draw(st.lists(ratings, min_size=2, max_size=2, unique=True))
@@ -83,7 +76,7 @@ def test_any_reply_is_read_without_an_error_as_an_offered_rating_or_none(name, r
         assert read(name, text) in (None, *range(rubrics()[name].lowest, rubrics()[name].highest + 1))
 
 
-UNITS = (
+UNITS = [
     "rating ",
     "rating: [[",
     "i give it ",
@@ -95,7 +88,7 @@ UNITS = (
     '{"a":{},',
     '{"score": 7}',
     "<think>",
-)
+]
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -376,3 +376,20 @@ def test_no_log_has_the_secrets_of_the_address(server, results, monkeypatch, cap
     assert caplog.records
     assert secret not in caplog.text
     assert KEY not in caplog.text
+
+
+def test_an_unfinished_batch_is_waited_for_and_said(server, results, monkeypatch, capsys):
+    pauses = []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            server.work()
+
+    server.waits = True
+    monkeypatch.setattr(batch_judge.time, "sleep", sleep)
+    monkeypatch.setattr(batch_judge, "_FIRST_PAUSE", 40.0)
+    assert rejudge(results) == 0
+    assert pauses == [40.0, 60.0, 60.0]  # half as long again each time, and a minute at most
+    assert capsys.readouterr().err.count("1 batches are under way, with 10 requests") == 3
+    assert_paid_once(server, results)
