@@ -30,14 +30,6 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
     any of two equal models better, whatever the tests' dependence. That of a wrong sign is smaller still: it is below
     half the level for each pair alone, and bounded jointly for independent tests.
 
-    Args:
-        models: Number of models; they are numbered from 0.
-        better: Pairs of models of which the first is significantly better than the second; without any, each model
-            has the places from 1 to the number of models.
-
-    Raises:
-        ValueError: If a number is that of no model, or a model is better than itself.
-
     Source: Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks", section 3; Holm (1979) for the
     adjustment; Shaffer (1980) and Finner (1999) for signs. Chatbot Arena (Chiang et al., 2024) ranks by ``first``.
 
@@ -54,16 +46,12 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
 
 
 class Spread(NamedTuple):
-    """How evenly one model does over groups.
+    """How evenly one model does over groups; NaN where no group has a score.
 
     Attributes:
-        best: The best group's score, or NaN.
-        best_group: That group; the first of equals; None where no group has a score, or several all have the same.
-        worst: The worst group's score (the "worst-group score"), or NaN.
-        worst_group: That group; None as for the best.
-        gap: Distance of the two; 0 is no difference between groups.
-        variance: Sample variance of the groups' scores, each group counting alike, in squared units; 0 is no
-            difference.
+        best_group: The group with the best score; the first of equals; None where several all have the same.
+        gap: Distance of best and worst; 0 is no difference between groups.
+        variance: Sample variance of the groups' scores, each group counting alike, in squared units.
         groups: Number of groups with a score.
     """
 
@@ -77,20 +65,10 @@ class Spread(NamedTuple):
 
 
 def spread(values_by_group: Mapping[str, float], *, higher_is_better: bool = True) -> Spread:
-    """Spread of one model's scores over groups, such as countries, languages or cultures.
+    """Spread of one model's scores over groups, such as countries, languages or cultures; NaN is a missing score.
 
     Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - 1). Groups differ by chance too, so
-    that gap and variance are hardly ever 0 where the groups are truly alike.
-
-    Args:
-        values_by_group: Each group's score; NaN where there is none.
-        higher_is_better: Whether the highest score is the best.
-
-    Returns:
-        The spread; NaN without a group. One group has gap 0, and a variance of NaN.
-
-    Raises:
-        ValueError: If a score is infinite.
+    that gap and variance are hardly ever 0 where the groups are truly alike. One group has a variance of NaN.
 
     Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
 

@@ -76,17 +76,6 @@ def agreement(
     are left out, and more than a tenth of them make the interval NaN. Percentile intervals are too narrow
     with few clusters, say less than 30.
 
-    Args:
-        first: One rater's ratings, such as a human's; NaN where missing.
-        second: The other's, such as a judge's, in the same order.
-        clusters: The cluster of each response, such as its question; None makes each a cluster.
-        resamples: How many resamples.
-        confidence: Share of intervals meant to hold the true value, between 0 and 1.
-        rng: Source of randomness; None means a generator with seed 0.
-
-    Raises:
-        ValueError: If lengths differ, a rating is infinite, or the confidence is out of range.
-
     Source: Pearson (1895); Spearman (1904); Kendall (1945). CARE (Guo et al., 2025), Appendix C.2, reports all three,
     "Kendall's Tau" without naming the variant. Efron and Tibshirani (1993), chapter 13; Davison and Hinkley (1997),
     section 3.8, for whole clusters.
@@ -138,18 +127,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
     1 is perfect agreement; 0 is agreement by chance; negative means systematic disagreement. The bottom
     depends on the data, and nears -1 for two raters who use one value each, not the same. Two ratings disagree by 1 if
     they differ (nominal), by the squared difference of their mid-ranks among all ratings (ordinal), or by the squared
-    difference (interval).
-
-    Args:
-        ratings: One row per rater, one column per response; NaN where missing. Responses with one rating don't count.
-        level: Level of measurement.
-
-    Returns:
-        The value, without ends; NaN where no response has two ratings, or all ratings are equal (no disagreement can
-        be expected).
-
-    Raises:
-        ValueError: If the ratings have no two dimensions, one is infinite, or the level is unknown.
+    difference (interval). Ratings have one row per rater and one column per response; responses with one rating don't
+    count. NaN where no response has two ratings, or all ratings are equal: no disagreement can be expected.
 
     Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Reported by CARE (Guo et al., 2025),
     Table 2, for human annotators, without the level.

@@ -44,7 +44,7 @@ def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN})
     check = found["culturalvqa"]
     assert (status, check["test"], check["common_items"]) == (1, "corrected, paired", SIZE)
-    assert [check[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right.over()[:4]))
+    assert [check[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right.test()[:4]))
     own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
     correction = check["correction"]
     assert (correction["by"], correction["rated"], correction["corrected"]) == ("judge-2", 120, True)
@@ -52,7 +52,7 @@ def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp
     assert "corrected by the verdicts of judge-2 on 120 items; the other judge's is" in check["message"]
     assert "judge-2 contradicts the other judge's difference: on CulturalVQA B - A is" in said
     brazil = found["culturalvqa:brazil"]
-    assert brazil["difference"] == pytest.approx(right.over({"brazil": 1.0}).difference)
+    assert brazil["difference"] == pytest.approx(right.test({"brazil": 1.0}).difference)
     assert brazil["common_items"] == 100
 
 
@@ -60,7 +60,7 @@ def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
     write(tmp_path, "a", np.arange(SIZE))
     write(tmp_path, "b")
     _, found = gate_checks(tmp_path, "--compare-anyway")
-    right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).over()
+    right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).test()
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
 
 
@@ -71,7 +71,7 @@ def test_cultures_with_too_few_graded_responses_count_together(tmp_path):
     _, found = gate_checks(tmp_path)
     # India has one graded response or none, too few by itself: it counts with the USA, which have two.
     strata = ["others" if country in ("usa", "india") else country for country in COUNTRY]
-    right = expected(strata, {"a": few, "b": few}).over()
+    right = expected(strata, {"a": few, "b": few}).test()
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
     own = {name.partition(":")[2]: check["correction"]["corrected"] for name, check in found.items() if ":" in name}
     assert [name for name, is_corrected in own.items() if is_corrected] == ["brazil", "china"]
@@ -90,7 +90,7 @@ def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
     assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
     table = tables_of(report)["comparisons"]
     [row] = [at for at, row in enumerate(rows_of(table)) if row.labels[1:3] == tuple(better)]
-    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
+    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).test()
     assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
     assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))
     assert row_of(table, row)["rated"].value == 120

@@ -140,7 +140,7 @@ def _fitted(
         if culture is not None and not shares:
             corrections.append(PairCorrection(missing="too few of their responses to the same items are rated"))
             continue
-        difference = partial(corrected.over, None if culture is None else shares)
+        difference = partial(corrected.test, None if culture is None else shares)
         result = difference(0.95)
         missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
         corrections.append(PairCorrection(int(np.count_nonzero(rated & inside)), missing, first.by, difference))
