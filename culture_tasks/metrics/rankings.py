@@ -1,27 +1,31 @@
-"""Scores of several models side by side: ranks that tests leave open, and spread over groups."""
+"""Ranks of several models that tests leave open."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import NamedTuple
 
-import numpy as np
 
+class Rank(NamedTuple):
+    """The places that a model may have; models that the adjusted tests can't tell apart share places.
 
-class Places(NamedTuple):
-    """The places of a model among others that tests leave open: the best of them, from 1, and the worst."""
+    The first is 1 plus the number of models that are significantly better; the last is the number of models less those
+    that are significantly worse.
+    """
 
     first: int
     last: int
 
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
-def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
+
+def places(models: int, better: Collection[tuple[int, int]]) -> list[Rank]:
     """Places of models in a ranking that says no more than tests have shown.
 
-    Formula: first = 1 + number of models that are significantly better; last = models - number that are significantly
-    worse. Where the tests are adjusted so that with 95 % confidence none of them calls the wrong model better, all
+    The better pairs are of models numbered from 0; without any, each model has the places from 1 to the number of
+    models. Where the tests are adjusted so that with 95 % confidence none of them calls the wrong model better, all
     ranges together hold the true places with that confidence: every model that truly is better or worse and that the
     tests missed lies within the range. The models with ``first`` 1 then are a confidence set for the best. A model's
     true place is 1 plus the number of models that truly are better; equals share the best one.
@@ -42,51 +46,4 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
             f"places: expected pairs of two of the {models} models, numbered from 0; found {sorted(better)}."
         )
     below, above = (Counter(pair[side] for pair in set(better)) for side in (0, 1))
-    return [Places(1 + above[model], models - below[model]) for model in range(models)]
-
-
-class Spread(NamedTuple):
-    """How evenly one model does over groups; NaN where no group has a score.
-
-    Attributes:
-        best_group: The group with the best score; the first of equals; None where several all have the same.
-        gap: Distance of best and worst; 0 is no difference between groups.
-        variance: Sample variance of the groups' scores, each group counting alike, in squared units.
-        groups: Number of groups with a score.
-    """
-
-    best: float = math.nan
-    best_group: str | None = None
-    worst: float = math.nan
-    worst_group: str | None = None
-    gap: float = math.nan
-    variance: float = math.nan
-    groups: int = 0
-
-
-def spread(values_by_group: Mapping[str, float], *, higher_is_better: bool = True) -> Spread:
-    """Spread of one model's scores over groups, such as countries, languages or cultures; NaN is a missing score.
-
-    Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - 1). Groups differ by chance too, so
-    that gap and variance are hardly ever 0 where the groups are truly alike. One group has a variance of NaN.
-
-    Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
-
-    Examples:
-        >>> result = spread({"Japan": 0.5, "Kenya": 0.25, "Peru": 0.75})
-        >>> result.best_group, result.worst_group, result.gap, round(result.variance, 4)
-        ('Peru', 'Kenya', 0.5, 0.0625)
-    """
-    if any(math.isinf(value) for value in values_by_group.values()):
-        raise ValueError("spread: expected finite scores, NaN where there is none.")
-    scored = {group: float(value) for group, value in values_by_group.items() if not math.isnan(value)}
-    if not scored:
-        return Spread()
-    highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
-    best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
-    values = np.array(list(scored.values()))
-    variance = float(values.var(ddof=1)) if values.size > 1 else math.nan
-    gap, groups = scored[highest] - scored[lowest], len(scored)
-    result = Spread(scored[best], best, scored[worst], worst, gap, variance, groups)
-    all_equal = groups > 1 and scored[best] == scored[worst]
-    return result._replace(best_group=None, worst_group=None) if all_equal else result
+    return [Rank(1 + above[model], models - below[model]) for model in range(models)]

@@ -68,7 +68,7 @@ def test_a_name_that_fits_nothing_is_an_error(runs, capsys, command):
     status = report(runs, *names) if command == "report" else compare(runs / "weak", runs / "strong", *names)
     assert status == (1 if command == "report" else 2)
     error = capsys.readouterr().err
-    assert "--name storng=theirs fits no model and no result file that an earlier --name leaves." in error
+    assert "--name storng=theirs: storng fits no model that an earlier pattern leaves." in error
     assert "Did you mean 'strong'? There are strong, weak" in error
 
 
@@ -76,7 +76,7 @@ def test_a_name_that_fits_nothing_is_an_error(runs, capsys, command):
     ("arguments", "said"),
     [
         (["--formats", "markdwon"], "unknown format 'markdwon'. Did you mean 'markdown'"),
-        (["--name", "x"], "PATTERN=NAME"),
+        (["--name", "x"], "expected, say, --name"),
         (["--images", "nowhere"], "--images nowhere: no such folder"),
         (["--tables", "sumary"], "--tables 'sumary' fits nothing. Did you mean 'summary'? There are summary, "),
         (["--columns", "brazl"], "--columns 'brazl' fits nothing."),

@@ -26,10 +26,7 @@ from culture_tasks.results.runs import Run
 class CheckedResponses:
     """The judge's scores of a row's responses on a unit, and people's scores, NaN where they rated nothing.
 
-    Attributes:
-        keys: Task, item and number of each response.
-        weights: The weight of a response in the unit's score, by its task.
-        by: People, or the label of a better judge in their place.
+    A response has the key task, item and number, and the weight of its task in the unit's score.
     """
 
     keys: Sequence[tuple[str, Hashable, int]]
@@ -46,13 +43,11 @@ Checked = Mapping[tuple[str, str], CheckedResponses]
 
 
 class PairCorrection(NamedTuple):
-    """The corrected difference of two rows: the second less the first.
+    """The corrected difference of two rows, the second less the first, by its confidence; or why there is none.
 
     Attributes:
         rated: Number of items that people rated for both rows.
-        missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
-        difference: Returns the difference with an interval, by its confidence.
         judged: The two rows' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 

@@ -33,10 +33,9 @@ reaches up to 20 points to either side, so the model's other countries say more 
 
 
 class Countries(NamedTuple):
-    """The scores of all rows for all countries.
+    """The scores of all rows for all countries, which come in the order of the benchmarks' groups.
 
     Attributes:
-        scores: The scores, row by row; countries come in the order of the benchmarks' groups.
         beside: Keys of headline units that are in no score, each with the reason in words.
         parts: Names of parts of countries, each with the code of the country that it counts for.
     """

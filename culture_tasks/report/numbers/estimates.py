@@ -51,11 +51,8 @@ def measure(results: Results, min_coverage: float) -> list[Unit]:
         unit.results, unit.min_coverage = results, min_coverage
         unit.flags = flags_by_row(runs, results)
         unit.runs = {row: [run for run in row_runs if run.has_samples] for row, row_runs in runs.items()}
-        own_data = {run.key for row_runs in runs.values() for run in row_runs if run.own_data}
         for row, row_runs in runs.items():
-            number = replace(_score(unit, row, row_runs), row=row, unit=unit.key)
-            flags = number.flags if own_data.isdisjoint(number.runs) else {*number.flags, "own_data"}
-            unit.cells[row] = replace(number, flags=ordered(flags))
+            unit.cells[row] = replace(_score(unit, row, row_runs), row=row, unit=unit.key)
     return units
 
 
@@ -190,9 +187,11 @@ def _costs(unit: Unit) -> Iterator[Number]:
         for cost in unit.reported.costs if known else ():
             costs = total_costs(known)
             value = getattr(costs, cost.name)
-            flags: tuple[Flag, ...] = ("other_settings",) if cost.of_single_requests and not costs.one_at_a_time else ()
+            flags = unit.flags[row] & {"own_data"}
+            if cost.of_single_requests and not costs.one_at_a_time:
+                flags |= {"other_settings"}
             if value is not None:
-                number = Number(float(value), cost.scale, flags=flags, runs=tuple(run.key for run in runs))
+                number = Number(float(value), cost.scale, flags=ordered(flags), runs=tuple(run.key for run in runs))
                 yield replace(number, row=row, unit=unit.key, statistic=cost.name)
 
 
@@ -250,6 +249,7 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
         "incomplete": run.has_samples and run.items < (run.expected or 0),
         "unjudged": run.has_samples and not run.scored,
         "other_harness": run.is_second,
+        "own_data": bool(run.own_data),
         "trained_on_test": bool(run.trained_on),
         "mixed": bool(unlike_its_file(run, results)),
         "subset": run.subset is not None and not (run.has_samples and run.items < run.subset.documents),

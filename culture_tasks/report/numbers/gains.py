@@ -34,8 +34,8 @@ def gains(
     pairs: dict[int, Pair] = {}
     for lineage in lineages:
         for unit in (unit for unit in units if unit.headline):
-            bases = [row for row in lineage.base.entrants if row in unit.cells]
-            for trained in lineage.trained.entrants if bases else ():
+            bases = [row for row in lineage.base if row in unit.cells]
+            for trained in lineage.trained if bases else ():
                 if trained not in unit.cells:
                     continue
                 base = _nearest(unit, bases, trained, runs)

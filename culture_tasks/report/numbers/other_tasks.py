@@ -28,11 +28,9 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 
 
 class KnownTasks(NamedTuple):
-    """Tasks of a harness that are about culture, by patterns of their names.
+    """Tasks of a harness that are about culture, by patterns of their names, and their scale without its better end.
 
-    Attributes:
-        metrics: Their metrics, each with its better end; the first one counts.
-        scale: The scale of these metrics, without its better end.
+    The first of the metrics counts; each has its better end.
     """
 
     tasks: Sequence[str]
