@@ -139,10 +139,11 @@ def lineages(results: Results, pairs: Sequence[str]) -> list[Lineage]:
     for key, row in results.rows.items():
         runs = results.of(key).values()
         weights = {run.pretrained for run in runs}
-        if len(weights) == 1 and all(run.adapter for run in runs) and key not in trained:
-            adapters.setdefault((*weights, row.model), []).append(key)
-        elif len(weights) == 1 and not any(run.adapter or "method" in dict(run.arguments) for run in runs):
-            bases.setdefault(*weights, []).append(key)
+        base = weights.pop() if len(weights) == 1 else ""
+        if all(run.adapter for run in runs) and key not in trained:
+            adapters.setdefault((base, row.model), []).append(key)
+        elif not any(run.adapter or "method" in dict(run.arguments) for run in runs):
+            bases.setdefault(base, []).append(key)
     by_adapter = [
         Lineage(tuple(bases[base]), tuple(rows)) for (base, _), rows in adapters.items() if base and base in bases
     ]

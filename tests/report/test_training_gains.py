@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.reports import report_of, row_of, tables_of
-from support.sample_files import JUDGE, care_sample, care_samples, vqa_samples, write_run
+from support.sample_files import JUDGE, care_samples, vqa_samples, write_run
 
 from culture_tasks.errors import SettingsError
 
@@ -145,20 +145,6 @@ def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     gain, *_ = gain_of(models(tmp_path, before, after))
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
-
-
-def test_only_items_that_both_answered_make_the_difference(tmp_path):
-    after = care_samples(TRAINED)
-    after[0]["record"] |= {"outcomes": {"unparsable": 1}}
-    del after[0]["record"]["score"]
-    gain, _, trained = gain_of(
-        models(tmp_path / "one", {"care_zh": care_samples(BASE)}, {"care_zh": after}), min_coverage=0.5
-    )
-    assert trained == pytest.approx(33 / 5)
-    assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
-    others = [care_sample(at + 100, 5.0, "zh", "norms") for at in range(6)]
-    gain, *_ = gain_of(models(tmp_path / "none", {"care_zh": care_samples(BASE)}, {"care_zh": others}))
-    assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
 
 
 def test_each_way_of_running_stands_beside_its_like(two):

@@ -233,6 +233,16 @@ def scale_of_differences(scale: Scale) -> Scale:
     return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
 
 
+def change(after: Number, flags: Sequence[Flag], runs: Sequence[str], test: Comparison | None) -> Number:
+    """Returns the difference that ends at a number, with the interval of its test; no value without common items."""
+    number = Number(None, scale_of_differences(after.scale), flags=tuple(flags), runs=tuple(runs), where=after.where)
+    if test is None:
+        return number
+    if not test.n:
+        return replace(number, note="no items in common")
+    return replace(number, value=test.difference, low=test.low, high=test.high, n=test.n)
+
+
 def why_not(unit: Unit, first: str, second: str) -> set[Flag]:
     """Returns why two rows can't be compared on a unit; nothing where they can."""
     runs = [unit.runs[key] for key in (first, second)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.reporting import RunFacts, Where
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Contrast, Flag, Number
-from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, Pair, compare, scale_of_differences
+from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, Pair, change, compare
 from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
 from culture_tasks.report.numbers.numbers import Numbers, ordered
 from culture_tasks.report.numbers.selection import SCORE, in_order, select
@@ -60,15 +59,10 @@ def contrasts(numbers: Numbers, *, anyway: bool = False) -> list[Contrast]:
 
 
 def _contrast(kind: str, first: _Side, second: _Side, test: Comparison | None) -> Contrast:
-    before, after, flags = first.number, second.number, ordered(_barriers(first, second))
-    scale, runs = scale_of_differences(after.scale), (*before.runs, *after.runs)
-    difference = Number(None, scale, flags=flags, runs=runs, where=after.where)
-    if test is not None and test.n:
-        difference = replace(difference, value=test.difference, low=test.low, high=test.high, n=test.n)
-    elif test is not None:
-        difference = replace(difference, note="no items in common")
-    place = (after.unit, after.row, after.statistic, after.dimension, after.group)
-    return Contrast(kind, *place, first=before, second=after, difference=difference)
+    before, after = first.number, second.number
+    difference = change(after, ordered(_barriers(first, second)), (*before.runs, *after.runs), test)
+    address = (after.unit, after.row, after.statistic, after.dimension, after.group)
+    return Contrast(kind, *address, first=before, second=after, difference=difference)
 
 
 def _side_by_side(numbers: Numbers) -> Iterator[tuple[str, _Side, _Side]]:

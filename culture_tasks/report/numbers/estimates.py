@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.interface import Benchmark, ComputedScore, Group, MeanScore, Metric, Scale, Task
+from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Metric, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import Answers, Derived, TasksRun, Texts, Where
 from culture_tasks.harness.model_costs import total_costs
@@ -262,29 +262,22 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
 def unlike_its_file(run: Run, results: Results) -> str:
     """Names a number of a run's result file that its samples contradict; empty where they agree.
 
-    The means of all samples and of parts of the data are compared, but not where samples are missing or were left out,
-    which the report says elsewhere.
+    The main metric's means of all samples and of parts of the data are compared, but not where samples are missing or
+    were left out, which the report says elsewhere.
     """
-    if not run.has_samples or run.kind is None or run.problems:
+    if not run.has_samples or run.kind is None or run.metric is None or run.problems:
         return ""
-    for name, metric in run.kind.metrics.items():
-        statistic = SCORE if name == run.kind.metric else name
-        is_known = name in {further.name for further in run.kind.further} and not isinstance(metric, ComputedScore)
-        # A grading of a sample keeps the numbers of all responses that need no judge.
-        is_kept = run.subset is not None and run.graded_from is not None
-        if statistic != SCORE and (is_kept or not is_known):
+    name = run.kind.metric
+    parts: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(run.metric)]
+    for label, where in ((name, ()), *parts):
+        lexical = label.replace(name, f"{name}{LEXICAL}", 1)
+        names = (lexical, label) if run.is_lexical else (label, lexical)
+        in_file = next((run.metrics[key] for key in names if key in run.metrics), math.nan)
+        if math.isnan(in_file):
             continue
-        places: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(metric)]
-        for label, where in ((name, ()), *places):
-            lexical = label.replace(name, f"{name}{LEXICAL}", 1)
-            names = (lexical, label) if run.is_lexical else (label, lexical)
-            in_file = next((run.metrics[key] for key in names if key in run.metrics), math.nan)
-            if math.isnan(in_file):
-                continue
-            selection = select(results, [run], [run.task], where, statistic=statistic, equal_parts=not where)
-            score = selection.score / metric.scale.times
-            if not math.isnan(score) and not math.isclose(in_file, score, rel_tol=1e-6, abs_tol=1e-6):
-                return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
+        score = select(results, [run], [run.task], where, equal_parts=not where).score / run.metric.scale.times
+        if not math.isnan(score) and not math.isclose(in_file, score, rel_tol=1e-6, abs_tol=1e-6):
+            return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
     return ""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.model import NOT_COMPARABLE, Flag, Gain, ModelRow, Number
-from culture_tasks.report.numbers.comparisons import ALPHA, Pair, compare, reasons_against, scale_of_differences
+from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Flag, Gain, ModelRow, Number
+from culture_tasks.report.numbers.comparisons import ALPHA, Pair, change, compare, reasons_against
 from culture_tasks.report.numbers.numbers import Unit, ordered
 from culture_tasks.report.numbers.selection import in_order
 from culture_tasks.report.wording import PERCENT_SIGN
@@ -30,34 +31,21 @@ def gains(
     anyway: bool = False,
 ) -> list[Gain]:
     """Returns the gain of each trained model on each headline unit; a model's tests are adjusted together (Holm)."""
-    found: list[Gain] = []
+    gains: list[tuple[Unit, str, str, tuple[Flag, ...]]] = []
     pairs: dict[int, Pair] = {}
-    for lineage in lineages:
-        for unit in (unit for unit in units if unit.headline):
-            bases = [row for row in lineage.base if row in unit.cells]
-            for trained in lineage.trained if bases else ():
-                if trained not in unit.cells:
-                    continue
+    for lineage, unit in product(lineages, [unit for unit in units if unit.headline]):
+        bases = [row for row in lineage.base if row in unit.cells]
+        for trained in lineage.trained if bases else ():
+            if trained in unit.cells:
                 base = _nearest(unit, bases, trained, runs)
                 flags = ordered(reasons_against(*_sides(unit, base, trained, runs)))
-                gain = _untested(unit, base, trained, flags, is_shown=anyway or not flags)
                 if unit.runs[base] and unit.runs[trained] and (anyway or not flags):
                     samples = in_order(unit.select(base)), in_order(unit.select(trained))
-                    pairs[len(found)] = Pair(trained, unit.key, base, trained, samples, unit.scale, flags)
-                found.append(gain)
+                    pairs[len(gains)] = Pair(trained, unit.key, base, trained, samples, unit.scale, flags)
+                gains.append((unit, base, trained, flags))
     tests = compare(list(pairs.values()), {key: entrant.label for key, entrant in entrants.items()})
-    for index, test in zip(pairs, tests, strict=True):
-        change = replace(
-            found[index].difference,
-            value=test.difference if test.n else None,
-            low=test.low,
-            high=test.high,
-            n=test.n,
-            best=test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0,
-            note="" if test.n else "no items in common",
-        )
-        found[index] = replace(found[index], difference=change, test=test)
-    return found
+    by_gain = dict(zip(pairs, tests, strict=True))
+    return [_gain(*gain, is_shown=anyway or not gain[-1], test=by_gain.get(index)) for index, gain in enumerate(gains)]
 
 
 def _nearest(unit: Unit, bases: Sequence[str], trained: str, runs: Mapping[str, Run]) -> str:
@@ -78,18 +66,24 @@ def _sides(unit: Unit, base: str, trained: str, runs: Mapping[str, Run]) -> tupl
     return [before, after], [runs[key] for key in before.runs], [runs[key] for key in after.runs]
 
 
-def _untested(unit: Unit, base: str, trained: str, flags: Sequence[Flag], *, is_shown: bool) -> Gain:
-    before, after = unit.cells[base], unit.cells[trained]
+def _gain(
+    unit: Unit, base: str, trained: str, flags: Sequence[Flag], *, is_shown: bool, test: Comparison | None
+) -> Gain:
+    before, after, better = unit.cells[base], unit.cells[trained], unit.scale.better
     all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
-    percent, runs = Number(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
-    difference = Number(None, scale_of_differences(after.scale), flags=all_flags, runs=runs)
+    difference = change(after, all_flags, (*before.runs, *after.runs), test)
+    percent = Number(None, PERCENT, flags=all_flags)
     if is_shown and before.value is not None and after.value is not None:
-        change, better = after.value - before.value, before.scale.better
-        difference = replace(difference, value=change, note="there are no samples to test")
+        gain = after.value - before.value
         if better is None:
             percent = replace(percent, note="neither end of the scale is better")
         elif before.value <= 0:
             percent = replace(percent, note="the base's number isn't above 0")
         else:
-            percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * change / before.value)
-    return Gain(unit.key, base, trained, percent, difference)
+            percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * gain / before.value)
+        if test is None:
+            difference = replace(difference, value=gain, note="there are no samples to test")
+    if test is not None:
+        is_told_apart = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        difference = replace(difference, best=is_told_apart)
+    return Gain(unit.key, base, trained, percent, difference, test)
