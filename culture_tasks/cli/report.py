@@ -49,13 +49,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     tables = "only these tables, by the names of their files, or patterns"
     parser.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
-    columns = "only these columns, by header, key in report.json, or pattern"
-    parser.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
     parser.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
-    metrics = "also these metrics of the harnesses' own tasks, such as 'mmlu*:*'"
-    add_repeatable(parser, "--other-metrics", "PATTERN", metrics)
-    mean = "put the harnesses' own tasks into the mean, too"
-    parser.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
     prices = "prices of models and judges (default: CULTURE_JUDGE_PRICES)"
     parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     trained = "set models beside their base, by patterns (needless for adapters)"

@@ -19,7 +19,7 @@ from culture_tasks.rejudge.estimates import Bounds
         ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
-        ("report r --output o --other_metrics x", "other_metrics", ["x"]),
+        ("report r --output o --trained_on x=d", "trained_on", ["x=d"]),
         ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
         ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
     ],

@@ -7,7 +7,6 @@ from support.reports import report_of, tables_of, values_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.errors import SettingsError
 from culture_tasks.report.numbers.other_tasks import known_task
 
 SHARE, PERCENT, UNKNOWN = ("share", 0, 1), ("percent", 0, 100), ("unknown", None, None)
@@ -84,21 +83,6 @@ def test_a_task_of_a_harness_has_its_number_alone_and_passes_a_gate_by_saying_so
     assert f"not compared: arc: {reason}" in capsys.readouterr().out
 
 
-def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_path):
-    for model, scores in (("a", RIGHT), ("b", WRONG)):
-        lines = [{**line, "acc_norm": 1.0 - line["acc"]} for line in logged(scores)]
-        mean = sum(scores) / len(scores)
-        write(tmp_path, model, {"arc": lines}, {"arc": {"acc,none": mean, "acc_norm,none": 1 - mean, "bits,none": 3}})
-    assert [key for key, unit in report_of(tmp_path).units.items() if unit.headline] == ["arc"]
-    report = report_of(tmp_path, other_metrics=("*",), other_tasks_in_mean=True)
-    assert list(report.units) == ["arc", "arc:acc_norm", "arc:bits"]
-    assert all(mean.columns == ("arc",) for mean in report.means)
-    for pattern in ("acc_norm", "arc:acc_n*"):
-        assert list(report_of(tmp_path, other_metrics=(pattern,)).units) == ["arc", "arc:acc_norm"]
-    with pytest.raises(SettingsError, match=r"fits no metric\. Did you mean 'acc'"):
-        report_of(tmp_path, other_metrics=("accc",))
-
-
 @pytest.mark.parametrize(
     ("key", "ours", "theirs", "same"),
     [
@@ -130,17 +114,7 @@ def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_mi
         write(tmp_path, model, {task: logged(RIGHT) for task in ("arc", "mmlu", "piqa", "copa")})
     report = report_of(tmp_path)
     texts = " ".join(finding.text for finding in report.findings)
-    assert "--other-tasks-in-mean" in texts
     assert not re.search("graded|judge", texts)
-    for model in "abcdef":
-        write(
-            tmp_path,
-            model,
-            {task: logged(RIGHT) for task in ("arc", "mmlu")} | {"wiki": logged(RIGHT)},
-            {"arc": {"acc,none": 0.75}, "mmlu": {"acc,none": 0.75}, "wiki": {"word_perplexity,none": 22.0}},
-        )
-    texts = " ".join(finding.text for finding in report_of(tmp_path).findings)
-    assert "--other-tasks-in-mean" in texts
     table = tables_of(report)["runs"]
     assert values_of(table) == {"items": 40}
 

@@ -134,7 +134,6 @@ class Unit:
     Attributes:
         benchmark: Our benchmark; None for a task of a harness.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
-        further: Whether it is a further metric of a task that has a column already; it is then in no mean.
         quantity: Its metric in words, without a unit.
         tasks: Its tasks, in the order in which all rows number them.
         equal_parts: Whether each task, or each group that its metric names, has the same weight, rather than each item.
@@ -150,7 +149,6 @@ class Unit:
     headline: bool
     cells: dict[str, Number] = field(default_factory=dict, repr=False)
     standing: Standing = Standing()
-    further: bool = False
     quantity: str = ""
     tasks: tuple[str, ...] = ()
     equal_parts: bool = field(default=False, repr=False)
