@@ -167,8 +167,9 @@ def _runs(
         problems = loading.problems
         examples = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        where = ", ".join(paths) or "nothing: no path is named"
         raise DataError(
-            f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
+            f"{command}: no run that can be used in {where}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {examples}{more}.' if examples else ''}"
         )
     used, rows = in_rows(runs)
