@@ -86,17 +86,14 @@ def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdic
     return "higher" if difference > 0.0 else "lower"
 
 
-def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
-    """P values of differences from 0, two-sided, by the widths of their 95 % intervals as of normal distributions.
+def p_of_interval(value: float, low: float, high: float) -> float:
+    """P value of a difference from 0, two-sided, by the side of its 95 % interval that faces 0, as of a normal one.
 
-    Formula: 2 * Phi(-|difference| / (width / (2 * 1.96))); NaN without a difference, or without an interval of some
-    width, which is its upper end less its lower one.
+    Formula: 2 * Phi(-1.96 * |value| / reach), with the reach of that side; NaN without a reach.
 
     Examples:
-        >>> p_of_intervals([0.98, 0.0, 1.0], [1.96, 1.0, 0.0]).round(2).tolist()
-        [0.05, 1.0, nan]
+        >>> round(p_of_interval(0.98, 0.0, 2.5), 2), p_of_interval(0.0, -1.0, 1.0), p_of_interval(1.0, 1.0, 1.0)
+        (0.05, 1.0, nan)
     """
-    distances, interval_widths = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
-    deviations = np.where(interval_widths > 0.0, interval_widths, np.nan) / (2.0 * special.ndtri(0.975))
-    pvalues: Floats = 2.0 * special.ndtr(-distances / deviations)
-    return pvalues
+    reach = value - low if value > 0.0 else high - value
+    return 2.0 * float(special.ndtr(special.ndtri(0.025) * abs(value) / reach)) if reach > 0.0 else math.nan
