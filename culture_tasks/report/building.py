@@ -16,11 +16,10 @@ from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.figures import finished
 from culture_tasks.report.model import Number, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
-from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.contrasts import contrasts, gains
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.tables import costs, judge_panels, overview, people
