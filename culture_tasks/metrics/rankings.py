@@ -21,14 +21,14 @@ class Rank(NamedTuple):
         return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
 
-def places(models: int, better: Collection[tuple[int, int]]) -> list[Rank]:
+def places(models: Collection[str], better: Collection[tuple[str, str]]) -> dict[str, Rank]:
     """Places of models in a ranking that says no more than tests have shown.
 
-    The better pairs are of models numbered from 0; without any, each model has the places from 1 to the number of
-    models. Where the tests are adjusted so that with 95 % confidence none of them calls the wrong model better, all
-    ranges together hold the true places with that confidence: every model that truly is better or worse and that the
-    tests missed lies within the range. The models with ``first`` 1 then are a confidence set for the best. A model's
-    true place is 1 plus the number of models that truly are better; equals share the best one.
+    The first model of a pair is better than the second; without any pair, each model has the places from 1 to the
+    number of models. Where the tests are adjusted so that with 95 % confidence none of them calls the wrong model
+    better, all ranges together hold the true places with that confidence: every model that truly is better or worse and
+    that the tests missed lies within the range. The models with ``first`` 1 then are a confidence set for the best. A
+    model's true place is 1 plus the number of models that truly are better; equals share the best one.
 
     Holm's adjustment over all pairs (:func:`~culture_tasks.metrics.significance.holm`) bounds the chance of calling
     any of two equal models better, whatever the tests' dependence. That of a wrong sign is smaller still: it is below
@@ -38,12 +38,10 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Rank]:
     adjustment; Shaffer (1980) and Finner (1999) for signs. Chatbot Arena (Chiang et al., 2024) ranks by ``first``.
 
     Examples:
-        >>> [tuple(ranks) for ranks in places(3, better={(0, 2)})]
-        [(1, 2), (1, 3), (2, 3)]
+        >>> {model: str(rank) for model, rank in places("abc", better={("a", "c")}).items()}
+        {'a': '1-2', 'b': '1-3', 'c': '2-3'}
     """
-    if any(first == second or not (0 <= first < models and 0 <= second < models) for first, second in better):
-        raise ValueError(
-            f"places: expected pairs of two of the {models} models, numbered from 0; found {sorted(better)}."
-        )
+    if any(first == second or not {first, second} <= set(models) for first, second in better):
+        raise ValueError(f"places: expected pairs of two of the models {list(models)}; found {sorted(better)}.")
     below, above = (Counter(pair[side] for pair in set(better)) for side in (0, 1))
-    return [Rank(1 + above[model], models - below[model]) for model in range(models)]
+    return {model: Rank(1 + above[model], len(models) - below[model]) for model in models}

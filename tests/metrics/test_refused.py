@@ -50,7 +50,7 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_mean(FOUR, RATED).over, {"d": 1.0}), "some of"),
         (partial(corrected_mean(FOUR, RATED).over, confidence=0.0), r"confidence=0\.0"),
         (partial(corrected_difference, (FOUR, FOUR), ([1, 2], [1, 2])), "two lists of one length"),
-        *((partial(places, 3, [pair]), "pairs of two of the 3 models") for pair in ((0, 3), (-1, 0), (1, 1))),
+        *((partial(places, "abc", [pair]), "pairs of two of the models") for pair in (("a", "d"), ("b", "b"))),
         (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),
         (partial(krippendorff_alpha, [[1], [2]], "ratio"), "one of the levels nominal"),

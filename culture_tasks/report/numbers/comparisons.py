@@ -296,13 +296,12 @@ def rank_cells(
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
     order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
-    number = {key: place for place, key in enumerate(order)}
     better = {
-        (number[test.better], number[test.second if test.better == test.first else test.first])
+        (test.better, test.second if test.better == test.first else test.first)
         for test in tests
-        if test.better is not None and {test.first, test.second} <= number.keys()
+        if test.better is not None and {test.first, test.second} <= set(order)
     }
-    ranks = dict(zip(order, places(len(order), better), strict=True))
+    ranks = places(order, better)
     best = tuple(key for key in order if ranks[key].first == 1)
     is_told_apart = len(best) < len(order)
     ranked = {
