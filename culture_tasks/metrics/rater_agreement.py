@@ -94,7 +94,7 @@ def agreement(
         cluster_numbers(None if clusters is None else list(clusters), np.ones(rated.size, dtype=np.bool_))[rated]
     )[1]
     count = int(owners.max(initial=-1)) + 1
-    points = {name: point._replace(clusters=count) for name, point in _points(ours[rated], theirs[rated]).items()}
+    points = {name: point._replace(clusters=count) for name, point in statistics(ours[rated], theirs[rated]).items()}
     if count < 2 or points["mean_error"].reason:
         why = f"{count} question(s): nothing to resample"
         estimates = {name: point._replace(reason=point.reason or why) for name, point in points.items()}
@@ -110,14 +110,26 @@ def agreement(
     return Agreement(owners.size, count, points)
 
 
-def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
-    """One of the statistics of :func:`agreement`, without an interval, of two raters who both rated all responses.
+def statistics(first: ArrayLike, second: ArrayLike) -> dict[Statistic, Interval]:
+    """All statistics of :func:`agreement`, without ends, of two raters who both rated all responses.
 
     Examples:
-        >>> statistic("mean_error", [1, 2], [2, 3]).value
+        >>> statistics([1, 2], [2, 3])["mean_error"].value
         1.0
     """
-    return _points(*two_lists("agreement", first, second, "rating"))[name]
+    raters = two_lists("agreement", first, second, "rating")
+    size, (values, cells) = raters[0].size, _cells(*raters)
+    reason = _no_scale(values) if size else "no response has both ratings"
+    if not size or values.size > MOST_VALUES:
+        return dict.fromkeys(STATISTICS, Interval(reason=reason))
+    for rater, ratings in zip(("first", "second"), raters, strict=True):
+        if not reason and np.ptp(ratings) == 0.0:
+            reason = f"the {rater} rater gave no other rating than {ratings[0]:g}"
+    counts = np.bincount(cells, minlength=values.size**2).astype(np.float64).reshape(1, values.size, values.size)
+    return {
+        name: Interval(value, n=size, clusters=size, reason=(reason or _ALIKE) if math.isnan(value) else None)
+        for name, (value,) in ((name, numbers.tolist()) for name, numbers in _statistics(values, counts).items())
+    }
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval:
@@ -164,24 +176,6 @@ def _no_scale(values: Floats) -> str:
     if values.size > MOST_VALUES:
         return f"{values.size} distinct ratings, more than {MOST_VALUES}: not a rating scale"
     return f"every rating is {values[0]:g}" if values.size == 1 else ""
-
-
-def _points(first: Floats, second: Floats) -> dict[Statistic, Interval]:
-    """Returns all statistics of ratings that are all there, without ends; NaN with the reason."""
-    values, cells = _cells(first, second)
-    reason = "no response has both ratings" if not first.size else _no_scale(values)
-    if not first.size or values.size > MOST_VALUES:
-        return dict.fromkeys(STATISTICS, Interval(reason=reason))
-    for rater, ratings in (("first", first), ("second", second)):
-        if not reason and np.ptp(ratings) == 0.0:
-            reason = f"the {rater} rater gave no other rating than {ratings[0]:g}"
-    counts = np.bincount(cells, minlength=values.size**2).astype(np.float64).reshape(1, values.size, values.size)
-    return {
-        name: Interval(
-            value, n=first.size, clusters=first.size, reason=(reason or _ALIKE) if math.isnan(value) else None
-        )
-        for name, (value,) in ((name, numbers.tolist()) for name, numbers in _statistics(values, counts).items())
-    }
 
 
 def _cells(first: Floats, second: Floats) -> tuple[Floats, Numbers]:

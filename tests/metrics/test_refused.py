@@ -14,7 +14,7 @@ from culture_tasks.metrics.judge_bias import probe_effect
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 from culture_tasks.metrics.rankings import places
-from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistic
+from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistics
 from culture_tasks.metrics.significance import holm, items_needed
 
 FOUR, RATED = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.5, math.nan]
@@ -51,7 +51,7 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_mean(FOUR, RATED).over, confidence=0.0), r"confidence=0\.0"),
         (partial(corrected_difference, (FOUR, FOUR), ([1, 2], [1, 2])), "two lists of one length"),
         *((partial(places, "abc", [pair]), "pairs of two of the models") for pair in (("a", "d"), ("b", "b"))),
-        (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
+        (partial(statistics, [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),
         (partial(krippendorff_alpha, [[1], [2]], "ratio"), "one of the levels nominal"),
         (partial(agreement, [1], [1], clusters=[]), "0 for 1 items"),

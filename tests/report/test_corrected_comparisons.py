@@ -195,7 +195,7 @@ def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(t
     own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
     assert row["judge"].value == pytest.approx(own)
     assert row["difference"].value == pytest.approx(expected(rated).test().difference)
-    assert row["rated"].value == expected(rated).rated
+    assert row["rated"].value == expected(rated).overall.rated
     sentences = [finding.text for finding in found.findings if finding.question == "best"]
     assert any("a is first on CARE" in text and "corrected by people" in text for text in sentences)
     assert any("corrected by people's ratings" in note for note in tables_of(found)["summary"].notes)
