@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from culture_tasks.metrics.means import Floats, Numbers, centred, stratum_means
+from culture_tasks.metrics.means import Floats, Numbers, centred, satterthwaite, stratum_means
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
@@ -137,7 +137,4 @@ class Fit:
         factor: Floats = 1.0 / np.where(leverage < 1.0 - 1e-9, 1.0 - leverage, 1.0)
         diagonal = factor * (weights / sizes[:, None] * weighted).sum(axis=0)
         projected = weighted * np.sqrt(factor / sizes[:, None])
-        lengths = (projected**2).sum(axis=0)
-        trace = float(diagonal.sum() - lengths.sum())
-        squares = float(diagonal @ diagonal - 2.0 * (diagonal @ lengths) + ((projected @ projected.T) ** 2).sum())
-        return factor, trace**2 / squares if squares > 0.0 else 1.0
+        return factor, satterthwaite(diagonal, projected)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, two_lists
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, satterthwaite, two_lists
 
 LEAST_FREEDOM = 4.0
 """Degrees of freedom below which an interval can't be relied on (Tipton, 2015)."""
@@ -130,16 +130,13 @@ def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
 
 
 def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) -> float:
-    """Returns the degrees of freedom by Satterthwaite, from diagonal less V'V = Q' (I - H) Q."""
+    """Returns the degrees of freedom by Satterthwaite, of M = Q' (I - H) Q."""
     diagonal = np.bincount(groups, weights=weights**2)
     sizes = np.bincount(strata)
     projected = np.zeros((sizes.size + 1, diagonal.size))
     np.add.at(projected, (strata, groups), weights / np.sqrt(sizes[strata]))
     projected[-1] = np.bincount(groups, weights=weights * unit)
-    lengths, products = (projected**2).sum(axis=0), projected @ projected.T
-    total = float(diagonal.sum() - lengths.sum())
-    squared = float((diagonal**2).sum() - 2.0 * (diagonal @ lengths) + (products**2).sum())
-    return total**2 / squared if squared > 0.0 else 0.0
+    return satterthwaite(diagonal, projected)
 
 
 # Probes

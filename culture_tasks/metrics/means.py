@@ -50,10 +50,9 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
 
     Formula: se^2 = sum over clusters of (sum of its residuals)^2 / (1 - p) / n^2, for n items of which a cluster has
     the share p: the CR2 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n. The
-    degrees of freedom are Satterthwaite's for independent scores of one variance:
-    1 / (sum d^2 - 2 sum d v + (sum v)^2), with d = p / (1 - p) and v = p d of each cluster. They are few where one
-    cluster is large: 1.7 for one of 60 items and 20 of one. With fewer than two clusters, or where no cluster departs
-    from the mean, ``reason`` says so.
+    degrees of freedom are Satterthwaite's: 1 / (sum d^2 - 2 sum d v + (sum v)^2), with d = p / (1 - p) and v = p d of
+    each cluster. They are few where one cluster is large: 1.7 for one of 60 items and 20 of one. With fewer than two
+    clusters, or where no cluster departs from the mean, ``reason`` says so.
 
     Raises:
         ValueError: If a value is infinite or there is not one cluster for each item.
@@ -85,7 +84,9 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
         freedom, effective = n - 1.0, float(n)
     else:
         residuals, shares = cluster_sums((scores - middle)[:, None], numbers)[:, 0], np.bincount(numbers) / n
-        freedom, effective = satterthwaite(shares), 1.0 / float(shares @ shares)
+        diagonal = shares / (1.0 - shares)
+        freedom = satterthwaite(diagonal, np.sqrt(shares * diagonal)[None])
+        effective = 1.0 / float(shares @ shares)
     error = math.sqrt(float(residuals @ (residuals / (1.0 - shares)))) / n
     mean = Mean(middle, error, n, count, freedom=freedom, effective=effective, largest=float(shares.max()))
     if error <= _TINY * float(np.abs(scores).max()):
@@ -94,11 +95,16 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     return mean
 
 
-def satterthwaite(shares: Floats) -> float:
-    """Degrees of freedom of the CR2 variance of a mean, by each cluster's share; see :func:`mean_and_error`."""
-    d = shares / (1.0 - shares)
-    v = shares * d
-    return 1.0 / float(d @ d - 2.0 * (d @ v) + v.sum() ** 2)
+def satterthwaite(diagonal: Floats, projected: Floats) -> float:
+    """Degrees of freedom of a CR2 variance: (tr M)^2 / tr(M M), with M = diag(diagonal) - projected' projected.
+
+    M is the covariance of the clusters' parts in the variance, for independent scores of one variance; ``projected``
+    has a column per cluster. 0 where it can't be told.
+    """
+    lengths, products = (projected**2).sum(axis=0), projected @ projected.T
+    total = float(diagonal.sum() - lengths.sum())
+    squared = float(diagonal @ diagonal - 2.0 * (diagonal @ lengths) + (products**2).sum())
+    return total**2 / squared if squared > 0.0 else 0.0
 
 
 def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "score") -> tuple[Floats, Floats]:
