@@ -131,7 +131,7 @@ def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
 
 def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) -> float:
     """Returns the degrees of freedom by Satterthwaite, of M = Q' (I - H) Q."""
-    diagonal = np.bincount(groups, weights=weights**2)
+    diagonal = np.bincount(groups, weights=weights**2).astype(np.float64)
     sizes = np.bincount(strata)
     projected = np.zeros((sizes.size + 1, diagonal.size))
     np.add.at(projected, (strata, groups), weights / np.sqrt(sizes[strata]))
