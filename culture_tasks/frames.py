@@ -1,5 +1,7 @@
 """Results and samples of both harnesses as pandas data frames, for notebooks and programs.
 
+Each function takes the arguments of :func:`scores`.
+
 Example:
     >>> from culture_tasks import frames
     >>> scores = frames.scores("results")  # doctest: +SKIP
@@ -10,9 +12,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
 from culture_tasks.report.numbers.selection import SCORE
@@ -69,10 +72,6 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """Returns how good each model is for each country, over all benchmarks that ask about it, one row each.
 
-    Args:
-        paths: Where the harnesses' result and sample files are.
-        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
-
     Returns:
         The columns ``model``; ``place``, the country's code of ISO 3166; ``country``, its name; ``value``, the score
         with partial pooling (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 %
@@ -100,10 +99,6 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """Returns the logged samples of all runs in use, one row each.
 
     Only tasks of this package have them: other tasks log in other layouts.
-
-    Args:
-        paths: Where the harnesses' result and sample files are.
-        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
 
     Returns:
         The columns ``model``; ``benchmark``; ``task``; ``item``, the question's name, the same for every model;
@@ -134,10 +129,6 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 def runs(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """Returns the runs in use, one row each.
 
-    Args:
-        paths: Where the harnesses' result and sample files are.
-        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
-
     Returns:
         The columns ``model``; ``benchmark``, None for another task of a harness; ``task``; ``harness``; ``model_name``,
         as the harness has it; ``judge``, empty where none grades; ``date``; ``items``, ``scored`` and ``unjudged``,
@@ -158,8 +149,10 @@ def runs(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 
 
 def _report(paths: Paths, options: Options | None) -> Report:
-    path_list = [paths] if isinstance(paths, str | os.PathLike) else paths
-    report = build([os.fspath(path) for path in path_list], options or Options())
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if not isinstance(several, Iterable) or not all(isinstance(path, str | os.PathLike) for path in several):
+        raise DataError(f"frames: {paths!r:.80} is no path. Expected a file, a folder or a glob pattern, or several.")
+    report = build([os.fspath(path) for path in several], options or Options())
     for problem in report.problems:
         if problem.kind in LOSSES:
             _log.warning("%s: %s", problem.path, problem.detail)

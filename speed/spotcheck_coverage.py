@@ -252,7 +252,7 @@ def _differences(
         ends = (0.0, 1.0) if world.right else (1.0, 10.0)
         both = (judge[0], judge[1]), (human_scores[0], human_scores[1])
         estimate = corrected_difference(*both, _CULTURES.tolist(), clusters=clusters, ends=ends)
-        return [estimate.over(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
+        return [estimate.test(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
 
     parts = [_CULTURES >= 0, *(culture == _CULTURES for culture in range(3))]
     return {

@@ -75,3 +75,6 @@ def test_options_are_the_reports_and_nothing_to_read_is_an_error(results, tmp_pa
     assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}
     with pytest.raises(DataError, match=str(tmp_path)):
         frames.scores(tmp_path)
+    for nothing, said in ((5, "frames: 5 is no path"), ([], "no path is named"), ([None], "is no path")):
+        with pytest.raises(DataError, match=said):
+            frames.scores(nothing)

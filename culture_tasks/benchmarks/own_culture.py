@@ -121,7 +121,7 @@ class Ratings:
 
     def agreement(self, values: Mapping[tuple[str, str], Any]) -> Iterator[AgreementRow]:
         """Yields Krippendorff's alpha of all people, and each measure of each pair of them and its mean over pairs."""
-        from culture_tasks.metrics.rater_agreement import krippendorff_alpha, statistic
+        from culture_tasks.metrics.rater_agreement import krippendorff_alpha, statistics
 
         people, items = (sorted(set(names)) for names in zip(*values, strict=True))
         codes = {value: value if self.scale else float(code) for code, value in enumerate(sorted(set(values.values())))}
@@ -135,7 +135,7 @@ class Ratings:
                 first, second = ([values[person, item] for item in both] for person in pair)
                 value = math.nan
                 if both:
-                    value = measure(first, second) if callable(measure) else statistic(measure, first, second).value
+                    value = measure(first, second) if callable(measure) else statistics(first, second)[measure].value
                 reason = "" if math.isfinite(value) else "too few items, or too much alike"
                 pairs.append(AgreementRow(name, " and ".join(pair), len(both), value, reason))
             defined = [row for row in pairs if math.isfinite(row.value)]

@@ -49,12 +49,7 @@ def register(add_parser: AddParser) -> None:
     add("--images", type=Path, metavar="DIR", help="folder of the samples' images, for thumbnails in the HTML")
     tables = "only these tables, by the names of their files, or patterns"
     add("--tables", type=names, default=(), metavar="LIST", help=tables)
-    columns = "only these columns, by header, key in report.json, or pattern"
-    add("--columns", type=names, default=(), metavar="LIST", help=columns)
     add("--published", action="store_true", help="show the papers' own results beside yours, marked")
-    metrics = "also these metrics of the harnesses' own tasks, such as 'mmlu*:*'"
-    add_repeatable(parser, "--other-metrics", "PATTERN", metrics)
-    add("--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too")
     add("--prices", type=Path, metavar="FILE", help="prices of models and judges (default: CULTURE_JUDGE_PRICES)")
     trained = "set models beside their base, by patterns (needless for adapters)"
     add_repeatable(parser, "--trained", "TRAINED=BASE", trained)

@@ -116,13 +116,7 @@ def mean_interval(
 def bounded_interval(
     values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95, *, ends: tuple[float, float]
 ) -> Interval:
-    """Interval of the mean of scores on a scale with ends, by Gaffke's bound: see :func:`mean_interval`.
-
-    Examples:
-        >>> interval = bounded_interval([0.0, 1.0, 1.0, 1.0], ends=(0, 1))
-        >>> round(interval.low, 2), round(interval.high, 2)
-        (0.19, 0.99)
-    """
+    """Interval of the mean of scores on a scale with ends, by Gaffke's bound: see :func:`mean_interval`."""
     mean = mean_and_error(values, clusters)
     interval = interval_of(mean, confidence)
     if mean.clusters < 2:
@@ -172,14 +166,7 @@ def _gaffke(scores: Floats, counts: Floats, tail: float) -> float:
 
 
 def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:
-    """Interval of a score with a standard error, by Student's t: see :func:`mean_interval`.
-
-    Examples:
-        >>> from culture_tasks.metrics.resampling import bootstrapped
-        >>> interval = interval_of(bootstrapped(0.5, np.array([0.25, 0.75, 0.5]), n=60, clusters=30))
-        >>> round(interval.low, 2), round(interval.high, 2)
-        (-0.02, 1.02)
-    """
+    """Interval of a score with a standard error, by Student's t: see :func:`mean_interval`."""
     check_confidence(confidence)
     point = Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason, largest=mean.largest)
     if mean.reason:
@@ -193,9 +180,6 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
 
     Formula: (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n). Always within 0 to 1, and of
     positive width for 0 and n successes too.
-
-    Raises:
-        ValueError: If not 0 <= successes <= n, or the confidence is not between 0 and 1.
 
     Source: Wilson (1927); recommended by Brown, Cai and DasGupta (2001).
 
@@ -250,23 +234,12 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
 
 
 def t_quantile(confidence: float, clusters: float) -> float:
-    """Two-sided quantile of Student's t with one degree of freedom less than there are clusters.
-
-    Examples:
-        >>> round(t_quantile(0.95, clusters=10), 3)
-        2.262
-    """
+    """Two-sided quantile of Student's t with one degree of freedom less than there are clusters."""
     return float(special.stdtrit(clusters - 1, (1.0 + confidence) / 2.0))
 
 
 def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
-    """Returns the ends of Wilson's interval of a share of n independent items, which may be a fraction.
-
-    Examples:
-        >>> low, high = wilson(0.8, 10, 1.96)
-        >>> round(low, 3), round(high, 3)
-        (0.49, 0.943)
-    """
+    """Returns the ends of Wilson's interval of a share of n independent items, which may be a fraction."""
     square = quantile**2 / n
     middle = (share + square / 2.0) / (1.0 + square)
     reach = math.sqrt(square * (share * (1.0 - share) + square / 4.0)) / (1.0 + square)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, two_lists
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, satterthwaite, two_lists
 
 LEAST_FREEDOM = 4.0
 """Degrees of freedom below which an interval can't be relied on (Tipton, 2015)."""
@@ -29,14 +29,11 @@ class ProbeEffect(NamedTuple):
 
     Attributes:
         value: The effect: above 0 where the judge favours larger values of the probe, 0 where they don't sway it.
-        low: Lower end of its interval.
-        high: Upper end.
         p: P value of an effect of 0, two-sided.
         span: How far the probe's values lie apart: 1 where they are 0 and 1, else from the 5th to the 95th percentile
             of their deviations from the mean of their stratum.
         n: Number of responses in strata whose responses differ in the probe; the others tell nothing.
         clusters: Number of clusters of these responses.
-        reason: Why the effect is NaN; None where it isn't.
     """
 
     value: float = math.nan
@@ -70,19 +67,6 @@ def probe_effect(
 
     A stratum in which the judge is too strict throughout shifts all of its errors, which its mean takes off: it is no
     effect of a probe whose values are higher there.
-
-    Args:
-        errors: The judge's score less people's, per response; NaN where one of them is missing.
-        probe: The value of the probe; NaN where it can't be told.
-        strata: The stratum of each response, such as its task and culture; None means one.
-        clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
-
-    Returns:
-        The effect. NaN with a reason where no response has both numbers, no two responses of a stratum differ in the
-        probe, fewer than :data:`LEAST_FREEDOM` degrees of freedom are left, or the errors don't vary.
-
-    Raises:
-        ValueError: If lengths differ, or a number is infinite.
 
     Source: Dubois et al. (2024), "Length-controlled AlpacaEval", for judges' regression on length; Cameron and Miller
     (2015), sections II and VI, and Bell and McCaffrey (2002), for CR2 and its degrees of freedom; Pustejovsky and
@@ -146,16 +130,13 @@ def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
 
 
 def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) -> float:
-    """Returns the degrees of freedom by Satterthwaite, from diagonal less V'V = Q' (I - H) Q."""
-    diagonal = np.bincount(groups, weights=weights**2)
+    """Returns the degrees of freedom by Satterthwaite, of M = Q' (I - H) Q."""
+    diagonal = np.bincount(groups, weights=weights**2).astype(np.float64)
     sizes = np.bincount(strata)
     projected = np.zeros((sizes.size + 1, diagonal.size))
     np.add.at(projected, (strata, groups), weights / np.sqrt(sizes[strata]))
     projected[-1] = np.bincount(groups, weights=weights * unit)
-    lengths, products = (projected**2).sum(axis=0), projected @ projected.T
-    total = float(diagonal.sum() - lengths.sum())
-    squared = float((diagonal**2).sum() - 2.0 * (diagonal @ lengths) + (products**2).sum())
-    return total**2 / squared if squared > 0.0 else 0.0
+    return satterthwaite(diagonal, projected)
 
 
 # Probes
@@ -189,6 +170,13 @@ FAMILIES: Mapping[str, str] = {
     "Grok": r"grok",
     "Falcon": r"falcon",
     "OLMo": r"olmo|molmo",
+    **{
+        name: rf"{name.casefold()}(?![a-z])"
+        for name in (
+            *("Baichuan", "ERNIE", "EXAONE", "Granite", "Hunyuan", "Jais", "Kimi", "LLaVA", "MiniCPM", "MiniMax"),
+            *("Nemotron", "Nova", "SeaLion", "Solar", "Yi"),
+        )
+    },
 }
 """Patterns of names by family of models: those of one developer whose models share training data and style."""
 

@@ -29,10 +29,6 @@ class Mean(NamedTuple):
     """A mean with its standard error.
 
     Attributes:
-        value: The mean; NaN without a score.
-        error: Its standard error; NaN with fewer than two clusters.
-        n: Number of items with a score.
-        clusters: Number of their clusters.
         reason: Why there is no t interval; None where there is one.
         freedom: Degrees of freedom of the error, by Satterthwaite: clusters less one where all have the same size.
         effective: Number of clusters of one size that would weigh as these do, 1 / sum of p^2.
@@ -54,10 +50,9 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
 
     Formula: se^2 = sum over clusters of (sum of its residuals)^2 / (1 - p) / n^2, for n items of which a cluster has
     the share p: the CR2 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n. The
-    degrees of freedom are Satterthwaite's for independent scores of one variance:
-    1 / (sum d^2 - 2 sum d v + (sum v)^2), with d = p / (1 - p) and v = p d of each cluster. They are few where one
-    cluster is large: 1.7 for one of 60 items and 20 of one. With fewer than two clusters, or where no cluster departs
-    from the mean, ``reason`` says so.
+    degrees of freedom are Satterthwaite's: 1 / (sum d^2 - 2 sum d v + (sum v)^2), with d = p / (1 - p) and v = p d of
+    each cluster. They are few where one cluster is large: 1.7 for one of 60 items and 20 of one. With fewer than two
+    clusters, or where no cluster departs from the mean, ``reason`` says so.
 
     Raises:
         ValueError: If a value is infinite or there is not one cluster for each item.
@@ -89,7 +84,9 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
         freedom, effective = n - 1.0, float(n)
     else:
         residuals, shares = cluster_sums((scores - middle)[:, None], numbers)[:, 0], np.bincount(numbers) / n
-        freedom, effective = satterthwaite(shares), 1.0 / float(shares @ shares)
+        diagonal = shares / (1.0 - shares)
+        freedom = satterthwaite(diagonal, np.sqrt(shares * diagonal)[None])
+        effective = 1.0 / float(shares @ shares)
     error = math.sqrt(float(residuals @ (residuals / (1.0 - shares)))) / n
     mean = Mean(middle, error, n, count, freedom=freedom, effective=effective, largest=float(shares.max()))
     if error <= _TINY * float(np.abs(scores).max()):
@@ -98,24 +95,20 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     return mean
 
 
-def satterthwaite(shares: Floats) -> float:
-    """Degrees of freedom of the CR2 variance of a mean, by each cluster's share; see :func:`mean_and_error`.
+def satterthwaite(diagonal: Floats, projected: Floats) -> float:
+    """Degrees of freedom of a CR2 variance: (tr M)^2 / tr(M M), with M = diag(diagonal) - projected' projected.
 
-    Examples:
-        >>> round(satterthwaite(np.full(20, 0.05)), 6), round(satterthwaite(np.array([60] + [1] * 20) / 80), 2)
-        (19.0, 1.72)
+    M is the covariance of the clusters' parts in the variance, for independent scores of one variance; ``projected``
+    has a column per cluster. 0 where it can't be told.
     """
-    d = shares / (1.0 - shares)
-    v = shares * d
-    return 1.0 / float(d @ d - 2.0 * (d @ v) + v.sum() ** 2)
+    lengths, products = (projected**2).sum(axis=0), projected @ projected.T
+    total = float(diagonal.sum() - lengths.sum())
+    squared = float(diagonal @ diagonal - 2.0 * (diagonal @ lengths) + (products**2).sum())
+    return total**2 / squared if squared > 0.0 else 0.0
 
 
 def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "score") -> tuple[Floats, Floats]:
-    """Returns two lists of the same items as arrays.
-
-    Raises:
-        ValueError: If lengths differ or a number is infinite.
-    """
+    """Returns two lists of the same items as arrays; refuses other lengths, and infinite numbers."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"{caller}: expected two lists of one length; found shapes {a.shape} and {b.shape}.")
@@ -131,11 +124,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbers:
-    """Numbers the clusters of the kept items from 0 on without gaps; None makes each item a cluster.
-
-    Raises:
-        ValueError: If there is not one cluster for each item.
-    """
+    """Numbers the clusters of the kept items from 0 on without gaps; None makes each item a cluster."""
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
     if len(clusters) != kept.size:
@@ -161,17 +150,7 @@ def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
 
 
 def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[float]], float]) -> Floats:
-    """Makes one score of the scores of each cluster's items; NaN where an item has none.
-
-    Args:
-        scores: One score per item; NaN where there is none.
-        numbers: The cluster's number of each item, from :func:`cluster_numbers`.
-        reduce: Makes it, such as ``min`` where all items must be right.
-
-    Examples:
-        >>> cluster_scores(np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1]), min).tolist()
-        [0.0, 1.0]
-    """
+    """Makes one score of the scores of each cluster's items, such as ``min`` of them; NaN where an item has none."""
     if not scores.size:
         return scores
     order = np.argsort(numbers, kind="stable")
@@ -184,13 +163,9 @@ def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[
 def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Floats | None = None) -> Floats:
     """Returns one value per item, so that their mean is the score and their spread its sampling error.
 
-    Without strata these are the scores. With strata, the score is the mean of the strata's means; an item's value is
-    that plus n times its influence on it (a linearisation, exact for the mean and to first order for the error).
-
-    Args:
-        scores: One score per item; NaN where there is none.
-        strata: The part that each item belongs to, numbered from 0; None without parts.
-        shares: The weight of each stratum in the mean, by its number; None for all the same.
+    Without strata, which are numbered from 0, these are the scores. With strata, the score is the mean of the strata's
+    means, each with its share or all alike; an item's value is that plus n times its influence on it (a linearisation,
+    exact for the mean and to first order for the error).
 
     Examples:
         >>> float(contributions(np.array([1.0, 0.0, 1.0]), strata=np.array([0, 0, 1])).mean())
@@ -227,12 +202,7 @@ def centred(values: Floats, strata: Numbers) -> Floats:
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:
-    """Returns one value per item, as :func:`contributions` does, for the ratio of two totals.
-
-    Examples:
-        >>> ratio_contributions(np.array([1.0, 0.0]), np.array([2.0, 2.0])).tolist()
-        [0.5, 0.0]
-    """
+    """Returns one value per item, as :func:`contributions` does, for the ratio of two totals."""
     total = below.sum()
     if not total:
         return np.full(below.size, np.nan)

@@ -34,15 +34,11 @@ _LARGEST_VARIANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ScoredItems:
-    """The scored items of one model in all benchmarks, on one common scale.
+    """The scored items of one model in all benchmarks, from 0 to 100, without NaN; columns of shape (n,).
 
-    Attributes:
-        scores: The score of each item, shape (n,), from 0 to 100, without NaN.
-        places: The place that each item asks about, shape (n,), numbered from 0.
-        units: The unit (task or group) of each item, shape (n,), numbered from 0.
-        clusters: The cluster of each item, shape (n,), such as its image or the question that is asked about every
-            place; numbered from 0. It may have items of several places and units, of one benchmark.
-        benchmarks: The benchmark of each unit, numbered from 0.
+    Places, units (tasks or groups) and clusters are numbered from 0. A cluster, such as an image or a question that is
+    asked about every place, may have items of several places and units, of one benchmark. ``benchmarks`` has the number
+    of each unit's.
     """
 
     scores: Floats
@@ -53,14 +49,9 @@ class ScoredItems:
 
 
 class PlaceScore(NamedTuple):
-    """The score of a place on the scale of 0 to 100.
+    """The score of a place on the scale of 0 to 100, with its 95 % interval, from ``n`` items.
 
-    Attributes:
-        value: The score.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        n: Number of items that ask about the place.
-        raw: The mean without pooling: each benchmark weighs the same, and so do a benchmark's units.
+    ``raw`` is the mean without pooling: each benchmark weighs the same, and so do a benchmark's units.
     """
 
     value: float
@@ -71,7 +62,7 @@ class PlaceScore(NamedTuple):
 
 
 def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
-    """Scores of places over all benchmarks, with 95 % intervals, by partial pooling.
+    """Scores of places over all benchmarks, with 95 % intervals, by partial pooling; None for a place without items.
 
     A cell is a place in a benchmark. Its true mean, in which the benchmark's units weigh the same, is modelled on
     log-odds, since near an end of the scale the same difference between places moves scores less:
@@ -98,16 +89,6 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
 
     Units of a benchmark count as equally hard where a place is in some of them alone. Scores don't depend on the order
     of rows; numbering clusters, units or benchmarks otherwise moves them by rounding alone (below 1e-6 points).
-
-    Args:
-        items: The items of one model.
-        places: Number of places.
-
-    Returns:
-        By place, a score with its interval; None for a place without items.
-
-    Raises:
-        ValueError: If columns differ in length, a score is not within 0 to 100, or a place's number is too large.
 
     Source: Fay and Herriot (1979) for cells with known sampling variances; Breslow and Clayton (1993) for linearised
     means; Rubin (1981) and Gelman et al. (2013), chapter 5, for the grid; Gelman (2006) for the priors. The sampling

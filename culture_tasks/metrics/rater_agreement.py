@@ -76,17 +76,6 @@ def agreement(
     are left out, and more than a tenth of them make the interval NaN. Percentile intervals are too narrow
     with few clusters, say less than 30.
 
-    Args:
-        first: One rater's ratings, such as a human's; NaN where missing.
-        second: The other's, such as a judge's, in the same order.
-        clusters: The cluster of each response, such as its question; None makes each a cluster.
-        resamples: How many resamples.
-        confidence: Share of intervals meant to hold the true value, between 0 and 1.
-        rng: Source of randomness; None means a generator with seed 0.
-
-    Raises:
-        ValueError: If lengths differ, a rating is infinite, or the confidence is out of range.
-
     Source: Pearson (1895); Spearman (1904); Kendall (1945). CARE (Guo et al., 2025), Appendix C.2, reports all three,
     "Kendall's Tau" without naming the variant. Efron and Tibshirani (1993), chapter 13; Davison and Hinkley (1997),
     section 3.8, for whole clusters.
@@ -105,7 +94,7 @@ def agreement(
         cluster_numbers(None if clusters is None else list(clusters), np.ones(rated.size, dtype=np.bool_))[rated]
     )[1]
     count = int(owners.max(initial=-1)) + 1
-    points = {name: point._replace(clusters=count) for name, point in _points(ours[rated], theirs[rated]).items()}
+    points = {name: point._replace(clusters=count) for name, point in statistics(ours[rated], theirs[rated]).items()}
     if count < 2 or points["mean_error"].reason:
         why = f"{count} question(s): nothing to resample"
         estimates = {name: point._replace(reason=point.reason or why) for name, point in points.items()}
@@ -121,14 +110,26 @@ def agreement(
     return Agreement(owners.size, count, points)
 
 
-def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
-    """One of the statistics of :func:`agreement`, without an interval, of two raters who both rated all responses.
+def statistics(first: ArrayLike, second: ArrayLike) -> dict[Statistic, Interval]:
+    """All statistics of :func:`agreement`, without ends, of two raters who both rated all responses.
 
     Examples:
-        >>> statistic("mean_error", [1, 2], [2, 3]).value
+        >>> statistics([1, 2], [2, 3])["mean_error"].value
         1.0
     """
-    return _points(*two_lists("agreement", first, second, "rating"))[name]
+    raters = two_lists("agreement", first, second, "rating")
+    size, (values, cells) = raters[0].size, _cells(*raters)
+    reason = _no_scale(values) if size else "no response has both ratings"
+    if not size or values.size > MOST_VALUES:
+        return dict.fromkeys(STATISTICS, Interval(reason=reason))
+    for rater, ratings in zip(("first", "second"), raters, strict=True):
+        if not reason and np.ptp(ratings) == 0.0:
+            reason = f"the {rater} rater gave no other rating than {ratings[0]:g}"
+    counts = np.bincount(cells, minlength=values.size**2).astype(np.float64).reshape(1, values.size, values.size)
+    return {
+        name: Interval(value, n=size, clusters=size, reason=(reason or _ALIKE) if math.isnan(value) else None)
+        for name, (value,) in ((name, numbers.tolist()) for name, numbers in _statistics(values, counts).items())
+    }
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval:
@@ -138,18 +139,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
     1 is perfect agreement; 0 is agreement by chance; negative means systematic disagreement. The bottom
     depends on the data, and nears -1 for two raters who use one value each, not the same. Two ratings disagree by 1 if
     they differ (nominal), by the squared difference of their mid-ranks among all ratings (ordinal), or by the squared
-    difference (interval).
-
-    Args:
-        ratings: One row per rater, one column per response; NaN where missing. Responses with one rating don't count.
-        level: Level of measurement.
-
-    Returns:
-        The value, without ends; NaN where no response has two ratings, or all ratings are equal (no disagreement can
-        be expected).
-
-    Raises:
-        ValueError: If the ratings have no two dimensions, one is infinite, or the level is unknown.
+    difference (interval). Ratings have one row per rater and one column per response; responses with one rating don't
+    count. NaN where no response has two ratings, or all ratings are equal: no disagreement can be expected.
 
     Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Reported by CARE (Guo et al., 2025),
     Table 2, for human annotators, without the level.
@@ -185,24 +176,6 @@ def _no_scale(values: Floats) -> str:
     if values.size > MOST_VALUES:
         return f"{values.size} distinct ratings, more than {MOST_VALUES}: not a rating scale"
     return f"every rating is {values[0]:g}" if values.size == 1 else ""
-
-
-def _points(first: Floats, second: Floats) -> dict[Statistic, Interval]:
-    """Returns all statistics of ratings that are all there, without ends; NaN with the reason."""
-    values, cells = _cells(first, second)
-    reason = "no response has both ratings" if not first.size else _no_scale(values)
-    if not first.size or values.size > MOST_VALUES:
-        return dict.fromkeys(STATISTICS, Interval(reason=reason))
-    for rater, ratings in (("first", first), ("second", second)):
-        if not reason and np.ptp(ratings) == 0.0:
-            reason = f"the {rater} rater gave no other rating than {ratings[0]:g}"
-    counts = np.bincount(cells, minlength=values.size**2).astype(np.float64).reshape(1, values.size, values.size)
-    return {
-        name: Interval(
-            value, n=first.size, clusters=first.size, reason=(reason or _ALIKE) if math.isnan(value) else None
-        )
-        for name, (value,) in ((name, numbers.tolist()) for name, numbers in _statistics(values, counts).items())
-    }
 
 
 def _cells(first: Floats, second: Floats) -> tuple[Floats, Numbers]:

@@ -24,9 +24,6 @@ def holm(pvalues: ArrayLike) -> Floats:
 
     NaN is a test that could not be made, which stays NaN and is not counted.
 
-    Raises:
-        ValueError: If there is not one list, or a value is not within 0 to 1.
-
     Source: Holm (1979).
 
     Examples:
@@ -48,23 +45,12 @@ def holm(pvalues: ArrayLike) -> Floats:
 
 
 def items_needed(difference: float, sd_of_differences: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """How many common items a paired t test needs to tell two models apart at this difference.
+    """How many common items a paired t test needs to tell two models apart at this difference; at least 2.
 
     Formula: ((z_(1 - alpha / 2) + z_power) * sd / difference)^2 + z_(1 - alpha / 2)^2 / 2, rounded up; the last term
-    allows for t in place of z, and is right to about one item. A whole number, at least 2.
-
-    Args:
-        difference: The true mean difference to be found, in the unit of the scores; the sign doesn't matter.
-        sd_of_differences: Standard deviation of the items' differences. :attr:`Difference.sd
-            <culture_tasks.metrics.comparison.Difference>` makes clusters count.
-        power: Chance to find it, above alpha and below 1.
-        alpha: Level of the two-sided test; divide it by the number of tests for a family.
-
-    Returns:
-        The number of items; NaN for no difference, which no number of items finds, or where a number is missing.
-
-    Raises:
-        ValueError: If the standard deviation is negative, or an option is out of range.
+    allows for t in place of z, and is right to about one item. With :attr:`Difference.sd
+    <culture_tasks.metrics.comparison.Difference>` clusters count. NaN for no difference, which no number of items
+    finds, or where a number is missing.
 
     Source: Guenther (1981).
 
@@ -89,10 +75,6 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
 def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:
     """Returns the result of a test in the words of a table; the difference is the first's mean less the second's.
 
-    Returns:
-        "higher" or "lower", of the first, where ``adjusted_p`` <= ``alpha``; "not distinguishable" where not, or where
-        the difference is 0; "not tested" where a number is missing.
-
     Examples:
         >>> verdict(difference=0.1, adjusted_p=0.01), verdict(difference=0.1, adjusted_p=0.2)
         ('higher', 'not distinguishable')
@@ -104,17 +86,14 @@ def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdic
     return "higher" if difference > 0.0 else "lower"
 
 
-def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
-    """P values of differences from 0, two-sided, by the widths of their 95 % intervals as of normal distributions.
+def p_of_interval(value: float, low: float, high: float) -> float:
+    """P value of a difference from 0, two-sided, by the side of its 95 % interval that faces 0, as of a normal one.
 
-    Formula: 2 * Phi(-|difference| / (width / (2 * 1.96))); NaN without a difference, or without an interval of some
-    width, which is its upper end less its lower one.
+    Formula: 2 * Phi(-1.96 * |value| / reach), with the reach of that side; NaN without a reach.
 
     Examples:
-        >>> p_of_intervals([0.98, 0.0, 1.0], [1.96, 1.0, 0.0]).round(2).tolist()
-        [0.05, 1.0, nan]
+        >>> round(p_of_interval(0.98, 0.0, 2.5), 2), p_of_interval(0.0, -1.0, 1.0), p_of_interval(1.0, 1.0, 1.0)
+        (0.05, 1.0, nan)
     """
-    distances, interval_widths = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
-    deviations = np.where(interval_widths > 0.0, interval_widths, np.nan) / (2.0 * special.ndtri(0.975))
-    pvalues: Floats = 2.0 * special.ndtr(-distances / deviations)
-    return pvalues
+    reach = value - low if value > 0.0 else high - value
+    return 2.0 * float(special.ndtr(special.ndtri(0.025) * abs(value) / reach)) if reach > 0.0 else math.nan

@@ -41,12 +41,7 @@ class SamplingFrame(NamedTuple):
 def draw(n: int, items: Sequence[str], clusters: Sequence[str], strata: Sequence[str], seed: int = 0) -> list[int]:
     """Returns the places of a subset's items, in the order in which they were drawn; all of them where n is as large.
 
-    Args:
-        n: Number of items to draw.
-        items: The name of each item, all different: the draw doesn't depend on their order.
-        clusters: The cluster of each item.
-        strata: The stratum of each item, the same for all items of a cluster.
-        seed: Of the order within strata and clusters, and of the start.
+    It doesn't depend on the order of the items, whose names all differ. All items of a cluster are of one stratum.
 
     Examples:
         >>> all_six = draw(6, "abcdef", clusters=["x", "x", "y", "y", "z", "z"], strata=[""] * 6)
@@ -115,18 +110,9 @@ def subset_interval(
     which is 0 once all items are drawn. B and W are those of a one-way analysis of variance of the drawn items; the
     degrees of freedom are Satterthwaite's. Where no cluster was drawn from twice, W can't be told from B, and the
     larger factor is taken for both. It holds for these items alone: the interval for questions like these is that of
-    :func:`~culture_tasks.metrics.intervals.mean_interval`.
-
-    Args:
-        values: One score per drawn item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None makes each a cluster.
-        drawn_from: The items that they were drawn from.
-        confidence: Share of intervals meant to hold the score of all, between 0 and 1.
-        shares: Whether every score is 1 or 0: the interval is Wilson's then, with the number of independent items that
-            would have that variance.
-
-    Returns:
-        The interval; that of ``mean_interval`` or ``share_interval`` where there is no spread to learn from.
+    :func:`~culture_tasks.metrics.intervals.mean_interval`, which also stands in where there is no spread to learn from.
+    With ``shares``, every score is 1 or 0, and the interval is Wilson's, with the number of independent items that
+    would have that variance.
 
     Source: Searle, Casella and McCulloch (1992), "Variance Components"; Satterthwaite (1946); Valliant, Dorfman and
     Royall (2000), "Finite Population Sampling and Inference", for the prediction of the mean of all items.
@@ -181,10 +167,6 @@ class Components(NamedTuple):
 
 def components(values: ArrayLike, clusters: Clusters | None = None) -> Components:
     """Variance components of scores by a one-way analysis of variance, with no negative one.
-
-    Args:
-        values: One score per item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None makes each a cluster, so that all variance is that of items.
 
     Source: Searle, Casella and McCulloch (1992), "Variance Components", for clusters of unequal sizes.
 

@@ -14,13 +14,12 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.figures import finished
-from culture_tasks.report.model import Column, Number, Report, Table
+from culture_tasks.report.model import Number, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
-from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.contrasts import contrasts, gains
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.tables import costs, judge_panels, overview, people
@@ -42,11 +41,8 @@ class Options:
         compare_anyway: Rank and test also numbers that can't be compared; the flags stay.
         published: Put the papers' rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
-        other_tasks_in_mean: Put the harnesses' tasks into the mean, too.
         prices: Prices of models and judges; None leaves money out.
-        other_metrics: Patterns of further metrics of the harnesses' tasks to show.
         tables: Keys or patterns of the tables to show; none means all.
-        columns: Keys, labels or patterns of the columns to show; none means all.
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
@@ -57,11 +53,8 @@ class Options:
     compare_anyway: bool = False
     published: bool = False
     min_coverage: float = 0.95
-    other_tasks_in_mean: bool = False
     prices: Prices | None = None
-    other_metrics: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
@@ -87,12 +80,12 @@ def build(
 
     Raises:
         DataError: If no run can be used, or a folder of preference data has no manifest.
-        SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
+        SettingsError: If a pair can't be read, or if a pair or a table fits nothing.
     """
     all_runs, results = _runs(paths, options, progress)
     anyway, entrants, used_runs = options.compare_anyway, results.rows, {run.key: run for run in results.runs}
     our_units = measure(results, options.min_coverage)
-    all_units, others = [*our_units, *other_units(results, options.other_metrics)], options.other_tasks_in_mean
+    all_units = [*our_units, *other_units(results)]
     rated = people.checked_units(options.rated, our_units, entrants)
     people_rated = people.corrected_by_people(our_units, rated)
     tests = tuple(comparisons(all_units, entrants, people_rated, anyway=anyway))
@@ -111,7 +104,7 @@ def build(
         comparisons=tests,
         contrasts=tuple(contrasts(scores, anyway=anyway)),
         gains=tuple(gains(lineages(results, options.trained), all_units, used_runs, entrants, anyway=anyway)),
-        means=means(scores.units, entrants, people_rated, rankable=options.rankable, other_tasks=others),
+        means=means(scores.units, entrants, people_rated, rankable=options.rankable),
         problems=tuple(results.problems),
         samples=FileSamples(results.runs, results.samples),
         notes=tuple(_notes(results, options)),
@@ -141,7 +134,7 @@ def _with_tables(report: Report, context: Context, more: Sequence[Table], option
     in_mean = report.means[0].columns if report.means else ()
     return replace(
         report,
-        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
+        tables=_select_tables([table for table in tables if table.rows], options.tables),
         countries=by_country.scores,
         figures=finished(figures, summary, report.entrants, by_country.scores, in_mean),
     )
@@ -173,8 +166,9 @@ def _runs(
         problems = loading.problems
         examples = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        where = ", ".join(paths) or "nothing: no path is named"
         raise DataError(
-            f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
+            f"{command}: no run that can be used in {where}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {examples}{more}.' if examples else ''}"
         )
     used, rows = in_rows(runs)
@@ -188,48 +182,22 @@ def _in_words(options: Options) -> dict[str, str]:
         "compare_anyway": str(options.compare_anyway).lower(),
         "published": str(options.published).lower(),
         "min_coverage": f"{options.min_coverage:g}",
-        "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
         "tables": ", ".join(options.tables),
-        "columns": ", ".join(options.columns),
         "rated": ", ".join(source.task for draw in options.rated for source in draw.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
     }
 
 
-def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Sequence[str]) -> tuple[Table, ...]:
-    """Returns the tables and columns that fit the user's keys, labels or patterns; no name means all.
-
-    Tables without any of the columns are left out, and so are empty rows.
-    """
-    _refuse_unfitting("--tables", names, [table.key for table in tables])
-    tables = [table for table in tables if not names or _fits(names, table.key)]
-    column_names = [name for table in tables for column in table.columns for name in _names(column)]
-    _refuse_unfitting("--columns", columns, column_names)
-    if not columns:
-        return tuple(tables)
-    selection: list[Table] = []
-    for table in tables:
-        shown = tuple(column for column in table.columns if _fits(columns, *_names(column)))
-        rows = {key: texts for key, texts in table.rows.items() if any(key in column.cells for column in shown)}
-        if rows:
-            selection.append(replace(table, columns=shown, rows=rows))
-    return tuple(selection)
-
-
-def _refuse_unfitting(option: str, patterns: Sequence[str], names: Sequence[str]) -> None:
-    names = list(dict.fromkeys(names))
+def _select_tables(tables: Sequence[Table], patterns: Sequence[str]) -> tuple[Table, ...]:
+    """Returns the tables that fit the user's keys or patterns; no pattern means all."""
+    keys = [table.key for table in tables]
     for pattern in patterns:
-        if not _fits([pattern], *names):
-            raise SettingsError(f"report: {option} {pattern!r} fits nothing.{hint(pattern, names)}")
-
-
-def _fits(patterns: Sequence[str], *names: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def _names(column: Column) -> tuple[str, str]:
-    return column.key, " ".join(part for part in (column.over, column.label) if part)
+        if not any(fnmatchcase(key, pattern) for key in keys):
+            raise SettingsError(f"report: --tables {pattern!r} fits nothing.{hint(pattern, keys)}")
+    return tuple(
+        table for table in tables if not patterns or any(fnmatchcase(table.key, pattern) for pattern in patterns)
+    )
 
 
 def _notes(results: Results, options: Options) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
+from culture_tasks.metrics.judge_bias import model_families
 from culture_tasks.results.runs import Run, RunJudge, RunSettings
 
 Flag = Literal[
@@ -232,24 +233,14 @@ def explain(flags: Sequence[Flag]) -> str:
     return "; ".join(FLAG_TEXT[flag] for flag in flags)
 
 
-_FAMILIES = re.compile(
-    "(?<![a-z])(aya|baichuan|claude|command|deepseek|ernie|exaone|falcon|gemini|gemma|glm|gpt|granite|grok|hunyuan|"
-    "internlm|internvl|jais|kimi|llama|llava|minicpm|minimax|mistral|mixtral|nemotron|nova|olmo|phi|qwen|sealion|solar|"
-    "yi)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Families of models, as their names begin words: ``Qwen2.5-7B``, ``DeepSeek-R1-Distill-Llama-8B``."""
-
-
 def judged_by_itself(judges: Sequence[RunJudge], names: Sequence[str]) -> bool:
     """Whether some judge is the model that it graded, or of its family, by the model's names."""
     ours = {_bare(name) for name in names if name}
-    families = {family.casefold() for name in names for family in _FAMILIES.findall(name)}
     asked = [judge.model for judge in judges if judge.backend not in ("lexical", "none")]
     # The judge of a harness is named by its arguments: pretrained=Qwen/Qwen2.5-7B,dtype=auto.
     theirs = {part.rpartition("=")[2] for model in asked for part in model.split(",")}
-    of_family = families & {family.casefold() for name in theirs for family in _FAMILIES.findall(name)}
-    return bool(of_family or ours & {_bare(name) for name in theirs} - {""})
+    families, judge_families = (frozenset().union(*map(model_families, side)) for side in (names, theirs))
+    return bool(families & judge_families or ours & {_bare(name) for name in theirs} - {""})
 
 
 def _bare(name: str) -> str:

@@ -20,12 +20,9 @@ from culture_tasks.results.samples import LoggedSample, Record
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One logged sample, for a reader's eyes.
+    """One logged sample, for a reader's eyes, at its place among the run's samples, with the first response.
 
     Attributes:
-        run: Key of its run.
-        place: Its place among the run's samples, from 0.
-        response: The model's first response.
         outcome: How grading ended; without a judge ``unparsable`` is a wrong answer.
         score: On the unit's scale; None unless scored.
         rationale: The judge's reasons; without a judge the label that was read from the response.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,10 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Scale, Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, metrics_of
-from culture_tasks.errors import DataError, SettingsError, hint
+from culture_tasks.errors import DataError
 from culture_tasks.results.comparability import differences, other_questions, variation
 from culture_tasks.results.finding import UnusedFile, find, without_copies
+from culture_tasks.results.patterns import ModelPatterns
 from culture_tasks.results.reading import SampleReader, Samples
 from culture_tasks.results.run_files import read_run
 from culture_tasks.results.runs import ModelRow, RecordKind, Run, RunSamples
@@ -45,38 +45,15 @@ class Names:
     """Names for models: by the user's ``PATTERN=NAME`` pairs, or the harness's, shortened where it is a path."""
 
     def __init__(self, pairs: Sequence[str] = ()) -> None:
-        self._pairs: list[tuple[str, str]] = []
-        for text in pairs:
-            pattern, _, name = text.rpartition("=")
-            if not pattern.strip() or not name.strip():
-                raise SettingsError(
-                    f"--name {text!r} isn't PATTERN=NAME. Expected, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
-                )
-            self._pairs.append((pattern.strip(), name.strip()))
-        self._used_patterns: set[str] = set()
-        self._models: set[str] = set()
+        self._patterns = ModelPatterns("--name", pairs, "*/Qwen3-VL-8B*=Qwen3-VL 8B")
+        self.refuse_unfitting = self._patterns.refuse_unfitting
 
     def model_name(self, run: Run) -> str:
         """Returns the name of a run's model in the report, with a method or an adapter that was added to it."""
         adapter = _short(run.adapter) if run.adapter != run.model_name else ""
         added = "".join(f" + {part}" for part in (dict(run.arguments).get("method"), adapter) if part)
-        models = dict.fromkeys((run.model_name, f"{run.model_name}{added}"))
-        self._models.update(models)
-        for pattern, name in self._pairs:
-            if any(fnmatch.fnmatchcase(text, pattern) for text in (*models, str(run.path))):
-                self._used_patterns.add(pattern)
-                return name
-        return f"{_short(run.model_name)}{added}"
-
-    def refuse_unfitting(self) -> None:
-        """Raises a SettingsError for a pattern that named nothing, perhaps since an earlier one always fitted first."""
-        for pattern, name in self._pairs:
-            if self._models and pattern not in self._used_patterns:
-                earlier = " that an earlier --name leaves" if len(self._pairs) > 1 else ""
-                raise SettingsError(
-                    f"--name {pattern}={name} fits no model and no result file{earlier}."
-                    f"{hint(pattern, sorted(self._models))}"
-                )
+        names = self._patterns.values(f"{run.model_name}{added}", run.model_name, str(run.path))
+        return next(names, f"{_short(run.model_name)}{added}")
 
 
 def _short(model: str) -> str:

@@ -39,12 +39,7 @@ begins in its file."""
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples of all runs as columns (:data:`NUMBERS`).
-
-    Attributes:
-        groups: The group of each by field; the code is -1 where its benchmark has no such field.
-        values: Its further scores by name; NaN without one.
-    """
+    """The samples of all runs as columns (:data:`NUMBERS`); the code of a group is -1 where there is no such field."""
 
     item: Codes
     cluster: Codes

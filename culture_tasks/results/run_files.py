@@ -68,10 +68,7 @@ class RunFiles:
     def counts(self, task: str, above: frozenset[str] = frozenset()) -> tuple[int | None, int | None]:
         """Returns the number of all items of a task and of those that were run; None where the file doesn't say.
 
-        The numbers of a group, which no harness writes, are sums over its tasks.
-
-        Raises:
-            ValueError: If they are no numbers of items.
+        The numbers of a group, which no harness writes, are sums over its tasks. Raises a ValueError for other values.
         """
         counts = (self.content.get("n-samples") or {}).get(task) or {}
         members = (self.content.get("group_subtasks") or {}).get(task) or ()

@@ -26,13 +26,7 @@ class PromptHash(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """Sums over the samples of a run; None where a number isn't known of every sample.
-
-    Attributes:
-        tokens_in: Tokens of the prompts, as the model's backend counts them.
-        judge: Tokens of all the judge's replies; None where no judge says so.
-        judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
-    """
+    """Sums over the samples of a run; None where unknown. Of the judge's tokens, those of older verdicts are kept."""
 
     responses: int | None = None
     tokens_in: int | None = None
@@ -71,9 +65,8 @@ class RunSettings:
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
         asked: The prompts of all samples; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
-        subset: How many documents were drawn of how many, such as ``400 of 11,600``, and the seed unless it is 0; empty
-            for all. A run of a subset is compared with one of all, or of a larger draw, on their common items.
-        seed: The seed of the draw of questions.
+        subset: How many documents were drawn of how many, such as ``400 of 11,600``, and the ``seed`` unless it is 0;
+            empty for all. A run of a subset is compared with one of all, or of a larger draw, on their common items.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
         definition: Entries of the configuration of a task of a harness that decide what its number means, such as
             filters and metrics, as hashes, the name of the harness first; nothing for our tasks.
@@ -116,11 +109,9 @@ class RunSamples:
 
     Attributes:
         rows: Their rows in the frame of samples.
-        scored: Number of samples that have a score.
         outcomes: How many replies ended how.
         failed: Number of responses that the harness's model failed to give.
         mark: The mark that isn't known with which many responses begin.
-        is_lexical: Whether the score is text overlap.
         records: Their whole records, where the metric is computed from records.
         problems: The lines that were left out.
     """
@@ -147,7 +138,7 @@ class RunSamples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One task, or group, of one result file.
+    """One task, or group, of one result file; ``key`` names it everywhere else.
 
     Attributes:
         model_name: The model, as the harness names it; ``model`` is its name in the report.
@@ -155,18 +146,14 @@ class Run:
         pretrained: The model whose weights were loaded, below any adapter, as the arguments name it.
         date: When, as ISO 8601 in UTC where the file says so.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
-        expected: Number of items that were asked for; None where the file doesn't say.
-        original: Number of all items; None where the file doesn't say.
+        expected: Number of items that were asked for, of all ``original`` ones; None where the file doesn't say.
         is_first: Whether those that were asked for are the first ones, where they are a part.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma; ``errors``: standard errors.
         samples_file: Where its samples would be.
         together: The tasks that were run with it, itself included, in so many seconds, with loading and grading.
-        usage: Tokens, as the result file has them.
-        key: Names it everywhere else.
         kind: The records of its task; None for a task of a harness.
         samples: What its samples add up to; None without usable ones.
         trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
-        row: Key of its row of the report.
         is_second: Whether it is a model's second run of the task, in the other harness.
         whole: Another judge's grading of all responses that this run's were drawn from.
     """

@@ -40,7 +40,6 @@ class GradedResponse(_Logged):
     Attributes:
         outcome: How grading ended; without a judge ``scored``, or ``unparsable`` where nothing could be read.
         completion: The judge's reply where it couldn't be read.
-        label: The label that was read, where no judge grades.
         reply_model: The model that the endpoint named, where it isn't the one that was asked for.
         tokens: Tokens that the judge read and wrote.
         kept: Whether the verdict was there before the run.
@@ -100,13 +99,8 @@ class LoggedJudge(_Logged):
 class Record(_Logged):
     """The record of a document that a task of ours logs (see :mod:`culture_tasks.harness.records`).
 
-    Attributes:
-        item: The question, the same for every model and harness.
-        data: Fingerprints of the data.
-        prompt: The prompt file, where the benchmark has several.
-        values: The document's values for further metrics.
-        score: The document's score, as the harness counts; None without one.
-        run_scores: The score of each response, where there are several.
+    ``item`` is the question, the same for every model and harness; ``score`` is as the harness counts, and
+    ``run_scores`` are those of several responses; ``values`` are for further metrics.
     """
 
     benchmark: str

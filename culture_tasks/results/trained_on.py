@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.plain_files import read_plain
 from culture_tasks.results.finding import UnusedFile
+from culture_tasks.results.patterns import ModelPatterns, pair
 from culture_tasks.results.runs import Run
 from culture_tasks.text import tokens
 
@@ -32,11 +33,9 @@ FORMAT: Literal[1] = 1
 
 
 class Manifest(BaseModel, extra="ignore", frozen=True):
-    """What results need to know of a manifest, which says more about the data.
+    """What results need to know of a manifest, which says more about the data: items of tests among it, by task.
 
-    Attributes:
-        tested_items: Items of tests among the training data, by task.
-        own_data: Whether tests were read from the user's own data rather than from the benchmark's release.
+    ``own_data`` says whether tests were read from the user's own data rather than from the benchmark's release.
     """
 
     format: Literal[1]
@@ -71,58 +70,35 @@ _LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
 
 
-def _pair(text: str, option: str, example: str) -> tuple[str, str]:
-    model, _, other = (part.strip() for part in text.partition("="))
-    if not model or not other:
-        raise SettingsError(f"{option} {text!r}: expected, say, {example!r}. Write ? for an = in the name of a model.")
-    return model, other
-
-
 class TrainingManifests:
     """The manifests of models' training data: those of the user's ``MODEL=DIR`` pairs, and those beside models."""
 
     def __init__(self, pairs: Sequence[str] = ()) -> None:
-        self._named_manifests: list[tuple[str, str, Manifest]] = []
+        self._patterns = ModelPatterns("--trained-on", pairs, "dpo-zh-*=preferences/zh")
+        self.refuse_unfitting = self._patterns.refuse_unfitting
+        self._by_folder: dict[str, Manifest | None] = {}
         for text in pairs:
-            pattern, folder = _pair(text, "--trained-on", "dpo-zh-*=preferences/zh")
+            folder = text.rpartition("=")[2].strip()
             try:
-                manifest = Manifest.load(Path(folder).expanduser())
+                self._by_folder[folder] = Manifest.load(Path(folder).expanduser())
             except DataError as error:
                 raise DataError(f"--trained-on {text}: {error}") from None
-            self._named_manifests.append((text, pattern, manifest))
-        self._used_pairs: set[str] = set()
-        self._models: set[str] = set()
-        self._by_folder: dict[str, Manifest | None] = {}
 
     def items(self, run: Run, problems: list[UnusedFile]) -> dict[str, set[str]]:
         """Returns the items of tests that the model of a run was trained on, by task; notes unusable manifests.
 
         Items of own data may have the names of the release's: a manifest of the release says nothing of them.
         """
-        self._models.add(run.model)
-        manifests: list[Manifest | None] = []
-        for text, pattern, manifest in self._named_manifests:
-            if any(fnmatchcase(name, pattern) for name in (run.model, run.model_name)):
-                self._used_pairs.add(text)
-                manifests.append(manifest)
-        for folder in dict.fromkeys((run.model_name, run.pretrained, run.adapter)):
+        folders = [*self._patterns.values(run.model, run.model_name), run.model_name, run.pretrained, run.adapter]
+        items: dict[str, set[str]] = {}
+        for folder in dict.fromkeys(folders):
             if folder not in self._by_folder:
                 self._by_folder[folder] = _beside(folder, problems)
-            manifests.append(self._by_folder[folder])
-        items: dict[str, set[str]] = {}
-        for source in filter(None, manifests):
-            if source.own_data or not run.own_data:
-                for task, names in source.tested_items.items():
+            manifest = self._by_folder[folder]
+            if manifest is not None and (manifest.own_data or not run.own_data):
+                for task, names in manifest.tested_items.items():
                     items.setdefault(task, set()).update(names)
         return items
-
-    def refuse_unfitting(self) -> None:
-        """Raises a SettingsError for a pattern that fitted no model."""
-        for text, pattern, _ in self._named_manifests:
-            if self._models and text not in self._used_pairs:
-                raise SettingsError(
-                    f"--trained-on {text}: {pattern} fits no model.{hint(pattern, sorted(self._models))}"
-                )
 
 
 def _beside(folder: str, problems: list[UnusedFile]) -> Manifest | None:
@@ -143,18 +119,11 @@ def _beside(folder: str, problems: list[UnusedFile]) -> Manifest | None:
     return None
 
 
-class TrainingStage(NamedTuple):
-    """The runs of a model before training, or after it: keys of entrants, and a name where they are several models."""
-
-    entrants: tuple[str, ...]
-    name: str
-
-
 class Lineage(NamedTuple):
-    """A model before and after training."""
+    """The rows of a model before training, and after it."""
 
-    base: TrainingStage
-    trained: TrainingStage
+    base: tuple[str, ...]
+    trained: tuple[str, ...]
 
 
 def lineages(results: Results, pairs: Sequence[str]) -> list[Lineage]:
@@ -164,19 +133,31 @@ def lineages(results: Results, pairs: Sequence[str]) -> list[Lineage]:
     ``TRAINED=BASE`` pair of patterns by the user says otherwise.
     """
     stated = [_stated_lineage(results, text) for text in dict.fromkeys(pairs)]
-    trained = {key for lineage in stated for key in lineage.trained.entrants}
+    trained = {row for lineage in stated for row in lineage.trained}
+    bases: dict[str, list[str]] = {}
+    adapters: dict[tuple[str, str], list[str]] = {}  # by the weights below them, and the model
+    for key, row in results.rows.items():
+        runs = results.of(key).values()
+        weights = {run.pretrained for run in runs}
+        base = weights.pop() if len(weights) == 1 else ""
+        if all(run.adapter for run in runs) and key not in trained:
+            adapters.setdefault((base, row.model), []).append(key)
+        elif not any(run.adapter or "method" in dict(run.arguments) for run in runs):
+            bases.setdefault(base, []).append(key)
+    by_adapter = [
+        Lineage(tuple(bases[base]), tuple(rows)) for (base, _), rows in adapters.items() if base and base in bases
+    ]
     order = list(results.rows)
-    all_lineages = (*stated, *_adapter_lineages(results, [key for key in order if key not in trained]))
-    return sorted(all_lineages, key=lambda lineage: [order.index(stage.entrants[0]) for stage in lineage])
+    return sorted((*stated, *by_adapter), key=lambda lineage: [order.index(rows[0]) for rows in lineage])
 
 
 def _stated_lineage(results: Results, text: str) -> Lineage:
-    trained, base = _pair(text, "report: --trained", "dpo-zh-*=Qwen2.5-7B")
+    trained, base = pair("report: --trained", text, "dpo-zh-*=Qwen2.5-7B")
     after, before = (_fitting(results, pattern, text) for pattern in (trained, base))
     before = [row for row in before if row not in after]
     if not before:
         raise SettingsError(f"report: --trained {text}: {base} fits no model but the trained ones. Name their base.")
-    return Lineage(TrainingStage(tuple(before), base), TrainingStage(tuple(after), trained))
+    return Lineage(tuple(before), tuple(after))
 
 
 def _fitting(results: Results, pattern: str, text: str) -> list[str]:
@@ -190,27 +171,3 @@ def _fitting(results: Results, pattern: str, text: str) -> list[str]:
         models = list(dict.fromkeys(row.model for row in results.rows.values()))
         raise SettingsError(f"report: --trained {text}: {pattern} fits no model.{hint(pattern, models)}")
     return fitting
-
-
-def _adapter_lineages(results: Results, trained: Sequence[str]) -> Iterator[Lineage]:
-    """Yields each model with an adapter and the model below it, if that was run too."""
-    bases: dict[str, list[str]] = {}
-    models: dict[str, list[str]] = {}
-    for key in results.rows:
-        runs = results.of(key).values()
-        if not any(run.adapter or "method" in dict(run.arguments) for run in runs):
-            bases.setdefault(_common(run.pretrained for run in runs), []).append(key)
-    for key in trained:
-        models.setdefault(results.rows[key].model, []).append(key)
-    for model, keys in models.items():
-        runs_of_model = [run for key in keys for run in results.of(key).values()]
-        base = _common(run.pretrained if run.adapter else "" for run in runs_of_model)
-        if base and base in bases:
-            before = TrainingStage(tuple(bases[base]), results.rows[bases[base][0]].model)
-            yield Lineage(before, TrainingStage(tuple(keys), model))
-
-
-def _common(names: Iterable[str]) -> str:
-    """Returns the name that all are; empty where they differ."""
-    different = set(names)
-    return different.pop() if len(different) == 1 else ""

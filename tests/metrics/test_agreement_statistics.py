@@ -10,7 +10,7 @@ from culture_tasks.metrics.rater_agreement import (
     STATISTICS,
     agreement,
     krippendorff_alpha,
-    statistic,
+    statistics,
 )
 
 NAN = math.nan
@@ -66,7 +66,7 @@ def test_against_scipy_and_the_krippendorff_package():
         ("spearman", stats.spearmanr),
         ("kendall_tau_b", stats.kendalltau),
     ):
-        assert statistic(name, human, judge).value == pytest.approx(reference(human, judge)[0], abs=1e-12)
+        assert statistics(human, judge)[name].value == pytest.approx(reference(human, judge)[0], abs=1e-12)
     for level in ("nominal", "ordinal", "interval"):
         expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
         assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
@@ -85,7 +85,7 @@ def test_data_without_a_value_have_a_reason(names, human, judge, reason):
     for name in names:
         estimate = agreement(human, judge, resamples=10).estimates[name]
         assert (math.isnan(estimate.value), math.isnan(estimate.low), estimate.reason) == (True, True, reason)
-    assert statistic("mean_error", [4, 4], [4, 4]).value == 0.0  # errors need no variation
+    assert statistics([4, 4], [4, 4])["mean_error"].value == 0.0  # errors need no variation
     assert krippendorff_alpha([[1, NAN], [NAN, 2]]).reason == "no response has two ratings"
     assert krippendorff_alpha([[3, 3], [3, 3]]).reason == "every rating is 3"
     assert "not a rating scale" in krippendorff_alpha([np.arange(MOST_VALUES + 1.0)] * 2).reason

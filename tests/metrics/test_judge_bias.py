@@ -91,25 +91,3 @@ def test_names_tell_families():
     families |= {name: set() for name in others}
     assert {name: model_families(name) for name in families} == families
     assert math.isnan(log_length(" \n"))
-
-
-# Simulated worlds: three models answer questions of three cultures, and people rate some of the responses
-
-
-def world(draws, rated=100, *, bias=0.0):
-    """Returns the effect of the length, by a judge with a bias per doubling of it."""
-    item, model = draws.integers(0, rated // 2, rated), draws.integers(0, 3, rated)
-    strata = list(zip((item % 3).tolist(), model.tolist(), strict=True))
-    people = np.clip(np.round(draws.normal(6.0, 1.8, rated)), 1, 10)
-    length = 8.0 + 0.3 * (people - 6.0) + draws.normal(0.0, 1.0, rated) + 0.5 * model
-    judge = people + bias * (length - 8.0) + draws.normal(0.0, 1.0, rated)
-    judge += draws.normal(0.0, 0.5, rated)[item]
-    return probe_effect(judge - people, length, strata, clusters=item)
-
-
-def test_a_bias_is_found_with_a_hundred_ratings():
-    draws = np.random.default_rng(3)
-    biased, unbiased = ([world(draws, bias=bias) for _ in range(60)] for bias in (0.5, 0.0))
-    assert np.mean([effect.p <= 0.05 for effect in biased]) >= 0.7
-    assert np.mean([effect.low <= 0.5 <= effect.high for effect in biased]) >= 0.9
-    assert np.mean([effect.p <= 0.05 for effect in unbiased]) <= 0.1

@@ -131,19 +131,11 @@ def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone()
 def test_too_little_says_why(judge, people, strata, reason):
     for found in (
         corrected_mean(judge, people, strata).overall,
-        corrected_difference((judge,) * 2, (people,) * 2).over(),
+        corrected_difference((judge,) * 2, (people,) * 2).test(),
     ):
         assert math.isnan(found.low)
         assert found.reason is not None
     assert corrected_mean(judge, people, strata).overall.reason == reason
-
-
-def test_the_interval_holds_the_truth_of_a_biased_judge():
-    found = WORLDS.coverage(WORLDS.WORLDS["shared scenarios"], 60, draws=60, seed=12)
-    corrected, here = found["corrected"], found["corrected, these questions"]
-    assert min(corrected.holds, here.holds) >= 0.89  # 0.95 less two standard errors of 60 draws
-    assert corrected.least >= 0.88  # the worst of the cultures
-    assert corrected.width < 1.02 * found["people alone"].width
 
 
 def test_one_large_cluster_is_no_crowd():
@@ -165,13 +157,13 @@ def test_a_difference_is_the_corrected_mean_of_the_differences():
     # truescore 0.7.4: ppi_estimate(judge_a - judge_b, people_a - people_b, rated, lambda_=weight * 28 / 40).point
     people_a = [*PEOPLE_A[:39], 3.0]  # rated of one model alone, which counts for nothing
     found = corrected_difference((JUDGE_A, JUDGE_B), (people_a, PEOPLE_B))
-    assert found.rated == 12
-    assert found.over().difference == pytest.approx(0.022651006711, abs=1e-8)
+    assert found.overall.rated == 12
+    assert found.test().difference == pytest.approx(0.022651006711, abs=1e-8)
     strata, clusters = ["ar", "ja"] * 20, np.arange(40) // 4
     found = corrected_difference((JUDGE_A, JUDGE_B), (PEOPLE_A, PEOPLE_B), strata, clusters=clusters, ends=(1, 10))
     judge, people = np.subtract(JUDGE_A, JUDGE_B), np.subtract(PEOPLE_A, PEOPLE_B)
     same = corrected_mean(judge, people, strata, clusters=clusters, ends=(-9, 9))
-    for one, other in ((found.over(), same.overall), (found.over({"ja": 20}), same.over({"ja": 1}))):
+    for one, other in ((found.test(), same.overall), (found.test({"ja": 20}), same.over({"ja": 1}))):
         assert (one.difference, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
         assert (one.n, one.method) == (other.size, "corrected, paired")
 
@@ -179,11 +171,11 @@ def test_a_difference_is_the_corrected_mean_of_the_differences():
 def test_p_is_the_level_at_which_the_interval_ends_at_0():
     judge_b, people_b = np.subtract(JUDGE_B, 3.0), np.subtract(PEOPLE_B, 3.0)
     found = corrected_difference((JUDGE_A, judge_b), (PEOPLE_A, people_b), ends=(-3, 10))
-    p = found.over().p
+    p = found.test().p
     assert 0.0 < p < 0.2
-    assert min(map(abs, found.over(confidence=1.0 - p)[1:3])) == pytest.approx(0.0, abs=1e-9)
-    swapped = corrected_difference((judge_b, JUDGE_A), (people_b, PEOPLE_A), ends=(-3, 10)).over()
-    assert (swapped.p, -swapped.difference) == pytest.approx((p, found.over().difference))
+    assert min(map(abs, found.test(confidence=1.0 - p)[1:3])) == pytest.approx(0.0, abs=1e-9)
+    swapped = corrected_difference((judge_b, JUDGE_A), (people_b, PEOPLE_A), ends=(-3, 10)).test()
+    assert (swapped.p, -swapped.difference) == pytest.approx((p, found.test().difference))
 
 
 def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge():

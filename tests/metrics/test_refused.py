@@ -13,8 +13,8 @@ from culture_tasks.metrics.intervals import mean_interval, proportion_interval, 
 from culture_tasks.metrics.judge_bias import probe_effect
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
-from culture_tasks.metrics.rankings import places, spread
-from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistic
+from culture_tasks.metrics.rankings import places
+from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistics
 from culture_tasks.metrics.significance import holm, items_needed
 
 FOUR, RATED = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.5, math.nan]
@@ -50,9 +50,8 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_mean(FOUR, RATED).over, {"d": 1.0}), "some of"),
         (partial(corrected_mean(FOUR, RATED).over, confidence=0.0), r"confidence=0\.0"),
         (partial(corrected_difference, (FOUR, FOUR), ([1, 2], [1, 2])), "two lists of one length"),
-        (partial(spread, {"a": math.inf}), "finite scores"),
-        *((partial(places, 3, [pair]), "pairs of two of the 3 models") for pair in ((0, 3), (-1, 0), (1, 1))),
-        (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
+        *((partial(places, "abc", [pair]), "pairs of two of the models") for pair in (("a", "d"), ("b", "b"))),
+        (partial(statistics, [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),
         (partial(krippendorff_alpha, [[1], [2]], "ratio"), "one of the levels nominal"),
         (partial(agreement, [1], [1], clusters=[]), "0 for 1 items"),

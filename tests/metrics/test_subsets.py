@@ -11,7 +11,6 @@ from culture_tasks.metrics.subsets import (
     SamplingFrame,
     components,
     draw,
-    half_width,
     population,
     subset_interval,
 )
@@ -69,6 +68,8 @@ def test_clusters_by_hand():
     assert found.high - 4.0 == pytest.approx(t_quantile(0.95, 2.3858) * math.sqrt(0.95), rel=1e-4)
     # Of two items and one: 2 * 1 + 4 = 6 between, 2 within, and (3 - 5 / 3) / 1 = 4/3 items each: (6 - 2) / (4/3) = 3
     assert components([1.0, 3.0, 5.0], ["a", "a", "b"]) == pytest.approx((3.0, 2.0))
+    assert components([1.0, 2.0, 3.0]) == (0.0, 1.0)
+    assert math.isnan(components([1.0]).items)
 
 
 def test_intervals_hold_the_score_of_all_items():
@@ -87,17 +88,3 @@ def test_intervals_hold_the_score_of_all_items():
             found = subset_interval(scores[part], codes[part], population(part, clusters), shares=True)
             held[n] += found.low <= scores.mean() <= found.high
     assert all(held[n] / worlds >= 0.89 for n in (30, 60, 120)), held
-
-
-def test_components_are_those_that_scores_were_made_of_and_give_the_width_of_an_interval():
-    rng = np.random.default_rng(2)
-    codes = np.repeat(np.arange(400), rng.integers(1, 9, 400))
-    scores = rng.normal(0, 2, 400)[codes] + rng.normal(0, 1, codes.size)
-    found = components(scores, codes)
-    assert found == pytest.approx((4.0, 1.0), rel=0.15)
-    drawn = draw(200, [str(at) for at in range(codes.size)], codes.astype(str).tolist(), [""] * codes.size)
-    part, known = np.array(drawn), population(drawn, codes.tolist())
-    interval = subset_interval(scores[part], codes[part], known)
-    assert half_width(found, known, 200) == pytest.approx((interval.high - interval.low) / 2, rel=0.2)
-    assert components([1.0, 2.0, 3.0]) == (0.0, 1.0)
-    assert math.isnan(components([1.0]).items)

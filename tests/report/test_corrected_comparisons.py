@@ -99,14 +99,14 @@ def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
     status, found = checks(runs, "--spotcheck", runs / "sheet")
     said = capsys.readouterr().out
     assert status == 1
-    care, right = found["care"], expected(rated).over()
+    care, right = found["care"], expected(rated).test()
     assert (care["outcome"], care["verdict"], care["test"]) == ("regression", "B is worse", "corrected, paired")
     assert [care[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right[:4]))
     correction = care["correction"]
     own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
     assert correction["judge_difference"] == pytest.approx(own)
     assert (correction["corrected"], correction["reason"], correction["contradicts_judge"]) == (True, None, True)
-    assert (care["common_items"], correction["rated"]) == (180, expected(rated).rated)
+    assert (care["common_items"], correction["rated"]) == (180, expected(rated).overall.rated)
     assert f"the judge's is {own:+.2f}" in care["message"]
     assert "corrected B - A" in said
     assert "judge's B - A" in said
@@ -123,9 +123,9 @@ def test_a_candidate_that_is_drawn_later_is_rated_on_the_same_items(runs, seed):
     assert ({item for _, item in first} == {item for _, item in second}) == (seed == 0)
     status, found = checks(runs, "--spotcheck", runs / "baseline", "--spotcheck", runs / "candidate")
     right = expected(first | second)
-    assert (found["care"]["test"], found["care"]["correction"]["rated"]) == ("corrected, paired", right.rated)
+    assert (found["care"]["test"], found["care"]["correction"]["rated"]) == ("corrected, paired", right.overall.rated)
     assert status == (1 if seed == 0 else 0)  # of other items, too few are rated of both
-    assert [found["care"][name] for name in ("difference", "low", "high")] == pytest.approx(list(right.over()[:3]))
+    assert [found["care"][name] for name in ("difference", "low", "high")] == pytest.approx(list(right.test()[:3]))
 
 
 def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
@@ -133,7 +133,7 @@ def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
     capsys.readouterr()
     _, found = checks(runs, "--spotcheck", runs / "sheet")
     right = expected(rated)
-    assert found["care:zh"]["difference"] == pytest.approx(right.over({"zh": 1.0}).difference)
+    assert found["care:zh"]["difference"] == pytest.approx(right.test({"zh": 1.0}).difference)
     assert found["care:zh"]["correction"]["rated"] == sum(
         ("a", item) in rated and ("b", item) in rated for item in ITEMS if item.startswith("zh")
     )
@@ -194,8 +194,8 @@ def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(t
     row = row_of(tables_of(found)["comparisons"], ("CARE", "a", "b"))
     own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
     assert row["judge"].value == pytest.approx(own)
-    assert row["difference"].value == pytest.approx(expected(rated).over().difference)
-    assert row["rated"].value == expected(rated).rated
+    assert row["difference"].value == pytest.approx(expected(rated).test().difference)
+    assert row["rated"].value == expected(rated).overall.rated
     sentences = [finding.text for finding in found.findings if finding.question == "best"]
     assert any("a is first on CARE" in text and "corrected by people" in text for text in sentences)
     assert any("corrected by people's ratings" in note for note in tables_of(found)["summary"].notes)
@@ -209,7 +209,7 @@ def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
     found, keys = report(three, "sheet")
     [mean] = found.means
     test = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["b"]))
-    care, vqa = expected(rated).over().difference * 100 / 9, -25.0
+    care, vqa = expected(rated).test().difference * 100 / 9, -25.0
     assert test.is_corrected
     assert test.difference == pytest.approx((care + vqa) / 2)
     assert test.difference == pytest.approx(mean.cells[keys["b"]].value - mean.cells[keys["a"]].value, abs=0.05)

@@ -131,37 +131,26 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
     assert len(heat.bold) == sum(one.beside_others is not None for one in report.countries) < 9
 
 
-def _drawn_scores(rng, model, skills, benchmarks, questions):
-    """The scores of a model for countries of these skills, each asked by most benchmarks, some harder than others."""
-    asked = [
-        (place, at, rng.random(rng.integers(*questions)) < 1.0 / (1.0 + np.exp(-skill - 0.3 * at)))
-        for at in range(benchmarks)
-        for place, skill in enumerate(skills)
-        if at == 0 or rng.random() < 0.7
-    ]
-    places, units = (np.repeat([each[column] for each in asked], [len(each[2]) for each in asked]) for column in (0, 1))
-    scores = 100.0 * np.concatenate([right for _, _, right in asked])
-    own = range(benchmarks)
-    items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own)
-    return [
-        CountryScore(model, str(at), Number(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
-        for at, one in enumerate(pooled(items, len(skills)))
-    ]
+def marked(*values, model="", place=""):
+    """Marks scores that reach 5 points to either side, of the same model or the same place."""
+    return mark_differences(
+        [
+            CountryScore(
+                model or f"m{at}", place or f"p{at}", Number(value, COMMON, value - 5, value + 5), value, {}, ()
+            )
+            for at, value in enumerate(values)
+        ]
+    )
 
 
-def test_equal_models_and_equal_countries_are_seldom_told_apart():
-    """Three models of the same skills: at a level of 5 %, with some luck allowed for."""
-    rng, worlds, skills, benchmarks, questions = np.random.default_rng(5), 30, 12, 2, (5, 20)
-    wrongly_best = wrongly_apart = 0
-    for spread in (0.0, 1.0):
-        for _ in range(worlds):
-            truth = spread * rng.normal(size=skills)
-            scores = [one for model in "abc" for one in _drawn_scores(rng, model, truth, benchmarks, questions)]
-            marked = mark_differences(scores)
-            wrongly_best += len({one.place for one in marked if one.cell.best}) / skills
-            wrongly_apart += spread == 0.0 and any(one.beside_others for one in marked)
-    assert wrongly_best / (2 * worlds) <= 0.05
-    assert wrongly_apart / worlds <= 0.075
+def test_marks_by_hand():
+    # 8 points apart, reach hypot(5, 5): p = 2 Phi(-1.96 * 8 / 7.071) = 0.027, and three times that for three models
+    assert [one.cell.best for one in marked(78.0, 70.0, place="IN")] == [True, False]
+    assert [one.cell.best for one in marked(78.0, 70.0, 40.0, place="IN")] == [True, True, False]
+    assert not any(one.cell.best for one in marked(78.0, 70.0, 70.0, place="IN"))
+    # The same p for both countries: twice that by Holm is above 0.05; at 9 points it is 0.013, and 0.025
+    assert [one.beside_others for one in marked(78.0, 70.0, model="m")] == [None, None]
+    assert [one.beside_others for one in marked(79.0, 70.0, model="m")] == ["above", "below"]
 
 
 def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):

@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from support.reports import report_of, tables_of, values_of
+from support.reports import report_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.errors import SettingsError
 from culture_tasks.report.numbers.other_tasks import known_task
 
 SHARE, PERCENT, UNKNOWN = ("share", 0, 1), ("percent", 0, 100), ("unknown", None, None)
@@ -49,54 +48,26 @@ def test_names_are_told_by_patterns(task, paper):
     assert getattr(known_task(task), "paper", None) == paper
 
 
-# Further metrics, and what is said of these tasks
+# What is said of these tasks
 
-LM_EVAL, LMMS_EVAL = "2026-01-01T00-00-00.5", "20260101_000000"
-RIGHT = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0] * 5
-WRONG = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0] * 5
+LM_EVAL = "2026-01-01T00-00-00.5"
 
 
-def logged(scores, metric="acc", **more):
-    """Samples as lm-eval logs them, in an order of their own."""
-    own = {"filter": "none", **more}
-    return [{"doc_id": n, "target_hash": f"t{n}", metric: score} | own for n, score in enumerate(scores)][::-1]
-
-
-def write(folder, model, samples, results=None, stamp=LM_EVAL, **changes):
-    """A run of tasks of a harness; the results are the means unless others are given."""
-    if results is None:
-        means = {task: sum(line["acc"] for line in lines) / len(lines) for task, lines in samples.items()}
-        results = {task: {"acc,none": mean} for task, mean in means.items()}
-    counts = {task: {"original": len(lines), "effective": len(lines)} for task, lines in samples.items()}
-    return write_run(
-        folder / model, model, samples, stamp, **{"results": results, "n-samples": counts, "date": 1.0} | changes
-    )
+def write(folder, model, results, **changes):
+    """A run of lm-eval with these results by task."""
+    tasks = {task: {f"{name},none": value for name, value in own.items()} for task, own in results.items()}
+    return write_run(folder / model, model, {}, LM_EVAL, results=tasks, date=1.0, **changes)
 
 
 def test_a_task_of_a_harness_has_its_number_alone_and_passes_a_gate_by_saying_so(tmp_path, capsys):
-    for model, scores in (("a", RIGHT), ("b", WRONG)):
-        write(tmp_path, model, {"arc": logged(scores)})
+    for model, value in (("a", 0.75), ("b", 0.25)):
+        write(tmp_path, model, {"arc": {"acc": value}})
     report = report_of(tmp_path)
     reason = "the harnesses' own tasks aren't tested"
     assert [cell.value for cell in report.units["arc"].cells.values()] == [0.75, 0.25]
     assert (report.comparisons, set(report.units["arc"].standing.left_out.values())) == ((), {reason})
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert f"not compared: arc: {reason}" in capsys.readouterr().out
-
-
-def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_path):
-    for model, scores in (("a", RIGHT), ("b", WRONG)):
-        lines = [{**line, "acc_norm": 1.0 - line["acc"]} for line in logged(scores)]
-        mean = sum(scores) / len(scores)
-        write(tmp_path, model, {"arc": lines}, {"arc": {"acc,none": mean, "acc_norm,none": 1 - mean, "bits,none": 3}})
-    assert [key for key, unit in report_of(tmp_path).units.items() if unit.headline] == ["arc"]
-    report = report_of(tmp_path, other_metrics=("*",), other_tasks_in_mean=True)
-    assert list(report.units) == ["arc", "arc:acc_norm", "arc:bits"]
-    assert all(mean.columns == ("arc",) for mean in report.means)
-    for pattern in ("acc_norm", "arc:acc_n*"):
-        assert list(report_of(tmp_path, other_metrics=(pattern,)).units) == ["arc", "arc:acc_norm"]
-    with pytest.raises(SettingsError, match=r"fits no metric\. Did you mean 'acc'"):
-        report_of(tmp_path, other_metrics=("accc",))
 
 
 @pytest.mark.parametrize(
@@ -113,36 +84,25 @@ def test_a_task_with_another_definition_is_another_task(tmp_path, key, ours, the
     """Ten identical replies, of which another filter reads none in A and all in B."""
     for model, score, value in (("a", 0.0, ours), ("b", 1.0, theirs)):
         config = {"output_type": "generate_until"} | ({key: value} if value else {})
-        write(tmp_path, model, {"arc": logged([score] * 10)}, configs={"arc": config})
+        write(tmp_path, model, {"arc": {"acc": score}}, configs={"arc": config})
     flags = {flag for cell in report_of(tmp_path).units["arc"].cells.values() for flag in cell.flags}
     assert ("other_settings" not in flags) == same
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.722, 1.0), (0.0, 0.0, 0.278), (0.5, None, None)])
 def test_a_standard_error_of_0_is_no_certainty(tmp_path, value, low, high):
-    write(tmp_path, "a", {"arc": logged([value] * 10)}, {"arc": {"acc,none": value, "acc_stderr,none": 0.0}})
+    counts = {"n-samples": {"arc": {"original": 10, "effective": 10}}}
+    write(tmp_path, "a", {"arc": {"acc": value, "acc_stderr": 0.0}}, **counts)
     [cell] = report_of(tmp_path).units["arc"].cells.values()
     assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
 
 
-def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_missing_tasks(tmp_path):
-    for model in "abcdef":
-        write(tmp_path, model, {task: logged(RIGHT) for task in ("arc", "mmlu", "piqa", "copa")})
+def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges(tmp_path):
+    for model in "ab":
+        write(tmp_path, model, {task: {"acc": 0.75} for task in ("arc", "mmlu", "piqa", "copa")})
     report = report_of(tmp_path)
-    texts = " ".join(finding.text for finding in report.findings)
-    assert "--other-tasks-in-mean" in texts
-    assert not re.search("graded|judge", texts)
-    for model in "abcdef":
-        write(
-            tmp_path,
-            model,
-            {task: logged(RIGHT) for task in ("arc", "mmlu")} | {"wiki": logged(RIGHT)},
-            {"arc": {"acc,none": 0.75}, "mmlu": {"acc,none": 0.75}, "wiki": {"word_perplexity,none": 22.0}},
-        )
-    texts = " ".join(finding.text for finding in report_of(tmp_path).findings)
-    assert "--other-tasks-in-mean" in texts
-    table = tables_of(report)["runs"]
-    assert values_of(table) == {"items": 40}
+    assert not re.search("graded|judge", " ".join(finding.text for finding in report.findings))
+    assert report.units["arc"].cells["e1"].n == 0
 
 
 def test_a_group_whose_metrics_are_of_some_of_its_tasks_is_shown_by_its_tasks(tmp_path):

@@ -1,7 +1,5 @@
 """Numbers with intervals, groups, fairness and tests, by hand-worked values."""
 
-import math
-
 import numpy as np
 import pytest
 from support.reports import report_of, row_of, rows_of, tables_of, values_of
@@ -11,7 +9,6 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
 from culture_tasks.report.model import Number
 from culture_tasks.report.numbers.overall import to_common
@@ -24,27 +21,6 @@ def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.array(items if clusters is None else clusters, dtype=np.int32)
     return Selection(("r1",), items, np.array(scores), codes, None, 1.0)
-
-
-def test_right_and_wrong_get_wilsons_interval_and_ratings_students_over_clusters():
-    found = observed([100.0, 0.0, 100.0, 100.0]).interval(Scale("percent", 0.0, 100.0))
-    # p = 3/4, n = 4, z = 1.96: centre (0.75 + 3.8415/8) / (1 + 3.8415/4) = 0.6275, half width 0.3270
-    assert (found.value, found.low, found.high) == pytest.approx((75.0, 30.06, 95.44), abs=0.01)
-    scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
-    assert observed(scores, clusters).interval(RATING) == mean_interval(scores, clusters)
-
-
-def test_contributions_of_parts_and_of_a_ratio_have_its_value_and_its_error():
-    # Parts of 3 and of 1 items: (mean(1, 2, 3) + 8) / 2 = 5, where the mean over items would be 3.5.
-    # Each part's influence: n / (2 * n_part) * (score - mean of the part).
-    found = contributions(np.array([1.0, 2.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
-    assert found.tolist() == pytest.approx([5 - 4 / 6, 5.0, 5 + 4 / 6, 5.0])
-    found = contributions(np.array([1.0, math.nan, 3.0]), np.array([0, 0, 1]))
-    assert (np.nanmean(found), math.isnan(found[1])) == (pytest.approx(2.0), True)
-    # A ratio of 3 / 2, and the influence of an item: n * (above - ratio * below) / total below.
-    above, below = np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0])
-    assert ratio_contributions(above, below).tolist() == pytest.approx([0.5, 3.5, 1.5, 0.5])
-    assert np.isnan(ratio_contributions(above, np.zeros(4))).all()
 
 
 def test_the_common_scale_maps_ends_to_ends():

@@ -16,8 +16,6 @@ from support.sample_files import (
     write_vqa,
 )
 
-from culture_tasks.errors import DataError
-
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 RESULTS, SAMPLES = "20260101_000000_results.json", "20260101_000000_samples_culturalvqa.jsonl"
 
@@ -107,39 +105,7 @@ def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):
     ]
 
 
-def test_without_samples_the_harness_number_counts(tmp_path):
-    path = write_run(tmp_path, "org/a", {}, results={"culturalvqa": {"lave,none": 0.5, "lave_stderr,none": 0.1}})
-    report = report_of(path)
-    [cell] = cells_of(report).values()
-    assert "from_result_file" in cell.flags
-    assert (cell.value, cell.low) == (0.5, pytest.approx(0.5 - 1.959964 * 0.1))
-    assert kinds(report) == ["missing"]
-
-
-def test_nothing_that_can_be_used_is_an_error(tmp_path):
-    for path, said in ((tmp_path / "nowhere", "no such file"), (tmp_path, "holds no JSON file")):
-        with pytest.raises(DataError, match=said):
-            report_of(path)
-
-
 # Tasks and groups of the harness, and of packages that aren't here
-
-
-def test_other_tasks_are_plain_columns(good):
-    results = {
-        "arab_culture": {"acc,none": 0.25, "acc_stderr,none": 0.05, "alias": "x"},
-        "odd": {"points,none": 417.0},
-        "nothing": {"submission,none": None},
-    }
-    write_run(good / "b", "org/a", {}, "20260103_000000", results=results)
-    report = report_of(good)
-    assert values(report, "arab_culture") == {"org/a": 0.25}
-    assert (report.units["arab_culture"].scale.unit, report.units["odd"].scale.high) == ("share", None)
-    assert [(column.key, column.label) for column in report.tables[0].columns] == [
-        ("culturalvqa", "CulturalVQA (0-1)"),
-        ("arab_culture", "arab_culture (0-1)"),
-        ("odd", "odd"),
-    ]
 
 
 def test_groups_of_the_harness_stand_in_place_of_their_parts_and_own_tasks_are_found_by_their_records(tmp_path):

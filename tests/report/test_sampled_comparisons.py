@@ -43,7 +43,7 @@ def test_the_gate_and_the_report_rest_on_what_the_better_judge_would_find_on_all
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN})
     check = found["culturalvqa"]
     assert (status, check["test"], check["common_items"]) == (1, "corrected, paired", SIZE)
-    assert [check[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right.over()[:4]))
+    assert [check[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right.test()[:4]))
     own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
     correction = check["correction"]
     assert (correction["by"], correction["rated"], correction["corrected"]) == ("judge-2", 120, True)
@@ -51,7 +51,7 @@ def test_the_gate_and_the_report_rest_on_what_the_better_judge_would_find_on_all
     assert "corrected by the verdicts of judge-2 on 120 items; the other judge's is" in check["message"]
     assert "judge-2 contradicts the other judge's difference: on CulturalVQA B - A is" in said
     brazil = found["culturalvqa:brazil"]
-    assert brazil["difference"] == pytest.approx(right.over({"brazil": 1.0}).difference)
+    assert brazil["difference"] == pytest.approx(right.test({"brazil": 1.0}).difference)
     assert brazil["common_items"] == 100
     report = report_of(tmp_path)
     better = {label: cell for label, cell in cells_of(report).items() if "subset" in cell.flags}
@@ -62,14 +62,14 @@ def test_the_gate_and_the_report_rest_on_what_the_better_judge_would_find_on_all
     assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
     row = row_of(tables_of(report)["comparisons"], ("CulturalVQA", *better))
     numbers = [row[name].value for name in ("difference", "judge", "rated")]
-    assert numbers == pytest.approx([right.over().difference, own, 120])
+    assert numbers == pytest.approx([right.test().difference, own, 120])
 
 
 def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
     write(tmp_path, "a", np.arange(SIZE))
     write(tmp_path, "b")
     _, found = gate_checks(tmp_path, "--compare-anyway")
-    right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).over()
+    right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).test()
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
 
 
@@ -80,7 +80,7 @@ def test_cultures_with_too_few_graded_responses_count_together(tmp_path):
     _, found = gate_checks(tmp_path)
     # India has one graded response or none, too few by itself: it counts with the USA, which have two.
     strata = ["others" if country in ("usa", "india") else country for country in COUNTRY]
-    right = expected(strata, {"a": few, "b": few}).over()
+    right = expected(strata, {"a": few, "b": few}).test()
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
     own = {name.partition(":")[2]: check["correction"]["corrected"] for name, check in found.items() if ":" in name}
     assert [name for name, is_corrected in own.items() if is_corrected] == ["brazil", "china"]

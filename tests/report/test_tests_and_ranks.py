@@ -157,7 +157,7 @@ def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
     assert summary(report, "good")["care_zh"].note == "not run"
 
 
-def test_tasks_of_the_harness_stand_beside_the_mean_unless_they_are_asked_for(tmp_path):
+def test_tasks_of_the_harness_stand_beside_the_mean(tmp_path):
     write_models(tmp_path, good=SHARED, bad=LOSING)
     before = summary(report_of(tmp_path), "good")
     write_run(tmp_path / "more", "bad", {}, results={"arab_culture": {"acc,none": 1.0}}, date=1.0)
@@ -166,16 +166,6 @@ def test_tasks_of_the_harness_stand_beside_the_mean_unless_they_are_asked_for(tm
     assert after["mean"] == before["mean"]
     assert report.means[0].beside == {"arab_culture": "a task of the harness"}
     assert summary(report, "bad")["arab_culture"].rank is None
-    two = tmp_path / "two"
-    for model, scores, share in (("good", MOST, 0.5), ("bad", HALF, 0.25)):
-        write_models(two, **{model: {"culturalvqa": scores}})
-        write_run(two / f"{model}-more", model, {}, results={"arab_culture": {"acc,none": share}}, date=1.0)
-    assert report_of(two).means == ()
-    report = report_of(two, other_tasks_in_mean=True)
-    [mean] = report.means
-    assert mean.columns == ("culturalvqa", "arab_culture")
-    assert summary(report, "good")["mean"].value == pytest.approx((75 + 50) / 2)
-    assert mean.standing.best == ()  # its samples aren't read, so nothing is tested
 
 
 @pytest.mark.parametrize(

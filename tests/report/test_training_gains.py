@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.reports import report_of, row_of, tables_of
-from support.sample_files import JUDGE, care_sample, care_samples, vqa_samples, write_run
+from support.sample_files import JUDGE, care_samples, vqa_samples, write_run
 
 from culture_tasks.errors import SettingsError
 
@@ -118,20 +118,10 @@ def test_gain_and_paired_difference_by_hand(two):
 
 
 def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
-    right, wrong = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 30
-    for model, arguments, scores in (("org/base", "", right), ("/models/dpo", ",peft=/models/dpo", wrong)):
-        lines = [
-            {"doc_id": n, "target_hash": f"t{n}", "filter": "none", "acc": score} for n, score in enumerate(scores)
-        ]
-        write_run(
-            two / f"mmlu {len(arguments)}",
-            model,
-            {"mmlu": lines},
-            "2026-01-01T00-00-00.5",
-            results={"mmlu": {"acc,none": sum(scores) / 40}},
-            config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
-            date=1.0,
-        )
+    for model, arguments, share in (("org/base", "", 0.75), ("/models/dpo", ",peft=/models/dpo", 0.25)):
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        where, results = two / f"mmlu {len(arguments)}", {"mmlu": {"acc,none": share}}
+        write_run(where, model, {}, "2026-01-01T00-00-00.5", results=results, config=config, date=1.0)
     report = report_of(two)
     columns = [(column.over, column.key) for column in tables_of(report)["before_after"].columns]
     assert columns == [("Benchmarks", "care_zh"), ("Other tasks", "mmlu")]
@@ -147,20 +137,6 @@ def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     assert gain.difference.value == 0.25
 
 
-def test_only_items_that_both_answered_make_the_difference(tmp_path):
-    after = care_samples(TRAINED)
-    after[0]["record"] |= {"outcomes": {"unparsable": 1}}
-    del after[0]["record"]["score"]
-    gain, _, trained = gain_of(
-        models(tmp_path / "one", {"care_zh": care_samples(BASE)}, {"care_zh": after}), min_coverage=0.5
-    )
-    assert trained == pytest.approx(33 / 5)
-    assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
-    others = [care_sample(at + 100, 5.0, "zh", "norms") for at in range(6)]
-    gain, *_ = gain_of(models(tmp_path / "none", {"care_zh": care_samples(BASE)}, {"care_zh": others}))
-    assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
-
-
 def test_each_way_of_running_stands_beside_its_like(two):
     other = JUDGE | {"model": "judge-2"}
     run(two / "again", "org/base", [1.0] * 6, judge=other, stamp="20260102_000000")
@@ -173,14 +149,3 @@ def test_each_way_of_running_stands_beside_its_like(two):
         ("dpo", "org/base"): (1.0, 2.0, ()),
         ("dpo [judge: judge-1]", "org/base [judge: judge-1]"): (4.5, pytest.approx(10 / 6), ()),
     }
-
-
-def test_several_trained_models_have_a_gain_each(tmp_path):
-    run(tmp_path, "org/base", BASE)
-    for number, scores in enumerate((TRAINED, BASE), start=1):
-        run(tmp_path, f"dpo-{number}", scores)
-    gains = gains_of(tmp_path, trained=("dpo-*=org/base",))
-    assert [(rows[0], gain.difference.value) for rows, (gain, *_) in gains.items()] == [
-        ("dpo-1", pytest.approx(10 / 6)),
-        ("dpo-2", 0.0),
-    ]

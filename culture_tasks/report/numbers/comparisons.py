@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
+import numpy as np
+
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.metrics.comparison import FLIPPED_BELOW, Difference, paired_difference
-from culture_tasks.metrics.rankings import places, spread
+from culture_tasks.metrics.rankings import places
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import (
@@ -21,7 +23,6 @@ from culture_tasks.report.model import (
     Flag,
     ModelRow,
     Number,
-    Rank,
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Checked, PairCorrection, corrections_of, graded_by_better_judges
@@ -54,12 +55,10 @@ TEST_BARRIERS: frozenset[Flag] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two rows to be tested on the items that both have a score for.
+    """Two rows to be tested on the items that both have a score for, in the order of the items.
 
     Attributes:
         family: Names the pairs whose p values are adjusted together.
-        unit: The key of the unit or mean, as ``first`` and ``second`` are of the rows.
-        samples: The scored samples of the first and of the second, in the order of the items.
         flags: Why they should not be compared, where the user insists.
         correction: Its difference is tested in place of the samples' own.
     """
@@ -234,6 +233,16 @@ def scale_of_differences(scale: Scale) -> Scale:
     return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
 
 
+def change(after: Number, flags: Sequence[Flag], runs: Sequence[str], test: Comparison | None) -> Number:
+    """Returns the difference that ends at a number, with the interval of its test; no value without common items."""
+    number = Number(None, scale_of_differences(after.scale), flags=tuple(flags), runs=tuple(runs), where=after.where)
+    if test is None:
+        return number
+    if not test.n:
+        return replace(number, note="no items in common")
+    return replace(number, value=test.difference, low=test.low, high=test.high, n=test.n)
+
+
 def why_not(unit: Unit, first: str, second: str) -> set[Flag]:
     """Returns why two rows can't be compared on a unit; nothing where they can."""
     runs = [unit.runs[key] for key in (first, second)]
@@ -287,13 +296,12 @@ def rank_cells(
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
     order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
-    number = {key: place for place, key in enumerate(order)}
     better = {
-        (number[test.better], number[test.second if test.better == test.first else test.first])
+        (test.better, test.second if test.better == test.first else test.first)
         for test in tests
-        if test.better is not None and {test.first, test.second} <= number.keys()
+        if test.better is not None and {test.first, test.second} <= set(order)
     }
-    ranks = {key: Rank(*place) for key, place in zip(order, places(len(order), better), strict=True)}
+    ranks = places(order, better)
     best = tuple(key for key in order if ranks[key].first == 1)
     is_told_apart = len(best) < len(order)
     ranked = {
@@ -340,26 +348,33 @@ def with_best(
 
 
 def fairness(numbers: Numbers) -> Iterator[Fairness]:
-    """Yields how evenly each row's score spreads over the cultures of a unit; fewer than two give nothing."""
+    """Yields how evenly each row's score spreads over the cultures of a unit; fewer than two give nothing.
+
+    Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - 1). Groups differ by chance too, so
+    that they are hardly ever 0 where the groups are truly alike.
+
+    Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
+    """
     cultures: dict[tuple[str, str], list[Number]] = {}
     for number in numbers:
         is_of_culture = number.statistic == SCORE and len(number.where) == 1 and number.value is not None
         if is_of_culture and number.dimension == numbers.units[number.unit].reported.culture:
             cultures.setdefault((number.unit, number.row), []).append(number)
     for (unit, row), members in cultures.items():
-        scale = members[0].scale
-        over = spread({n.group: n.value or 0.0 for n in members}, higher_is_better=scale.better != "lower")
-        if over.groups > 1:
+        values, scale = {number.group: number.value or 0.0 for number in members}, members[0].scale
+        ends = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+        best, worst = reversed(ends) if scale.better == "lower" else ends
+        if len(values) > 1:
             yield Fairness(
                 unit=unit,
                 entrant=row,
                 dimension=members[0].dimension,
-                best=over.best_group or "",
-                best_value=over.best,
-                worst=over.worst_group or "",
-                worst_value=over.worst,
-                gap=over.gap,
-                variance=over.variance,
-                groups=over.groups,
+                best=best if values[best] != values[worst] else "",
+                best_value=values[best],
+                worst=worst if values[best] != values[worst] else "",
+                worst_value=values[worst],
+                gap=abs(values[best] - values[worst]),
+                variance=float(np.var(list(values.values()), ddof=1)),
+                groups=len(values),
                 scale=scale,
             )

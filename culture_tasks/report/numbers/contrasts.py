@@ -1,20 +1,30 @@
-"""Two numbers of one model that a paper sets side by side, with their paired difference."""
+"""Two numbers side by side with their paired difference: of one model, as papers do, or before and after training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import RunFacts, Where
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Contrast, Flag, Number
-from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, Pair, compare, scale_of_differences
+from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Contrast, Flag, Gain, ModelRow, Number
+from culture_tasks.report.numbers.comparisons import ALPHA, TEST_BARRIERS, Pair, change, compare, reasons_against
 from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
-from culture_tasks.report.numbers.numbers import Numbers, ordered
+from culture_tasks.report.numbers.numbers import Numbers, Unit, ordered
 from culture_tasks.report.numbers.selection import SCORE, in_order, select
+from culture_tasks.report.wording import PERCENT_SIGN
 from culture_tasks.results import comparability
 from culture_tasks.results.runs import Run
+from culture_tasks.results.trained_on import Lineage
+
+PERCENT = Scale(PERCENT_SIGN, None, None, neutral=0.0, digits=1)
+"""The scale of gains."""
+
+_ADAPTER = ("peft=", "lora_local_path=")
+"""Beginnings of the arguments that differ between a model and its base."""
 
 
 def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
@@ -60,15 +70,10 @@ def contrasts(numbers: Numbers, *, anyway: bool = False) -> list[Contrast]:
 
 
 def _contrast(kind: str, first: _Side, second: _Side, test: Comparison | None) -> Contrast:
-    before, after, flags = first.number, second.number, ordered(_barriers(first, second))
-    scale, runs = scale_of_differences(after.scale), (*before.runs, *after.runs)
-    difference = Number(None, scale, flags=flags, runs=runs, where=after.where)
-    if test is not None and test.n:
-        difference = replace(difference, value=test.difference, low=test.low, high=test.high, n=test.n)
-    elif test is not None:
-        difference = replace(difference, note="no items in common")
-    place = (after.unit, after.row, after.statistic, after.dimension, after.group)
-    return Contrast(kind, *place, first=before, second=after, difference=difference)
+    before, after = first.number, second.number
+    difference = change(after, ordered(_barriers(first, second)), (*before.runs, *after.runs), test)
+    address = (after.unit, after.row, after.statistic, after.dimension, after.group)
+    return Contrast(kind, *address, first=before, second=after, difference=difference)
 
 
 def _side_by_side(numbers: Numbers) -> Iterator[tuple[str, _Side, _Side]]:
@@ -108,3 +113,74 @@ def _barriers(first: _Side, second: _Side) -> set[Flag]:
     flags = comparability.differences(first.run.settings, second.run.settings, but=but)
     flags |= TEST_BARRIERS.intersection((*first.number.flags, *second.number.flags))
     return flags if second.number.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
+
+
+# Gains from training
+
+
+def gains(
+    lineages: Sequence[Lineage],
+    units: Sequence[Unit],
+    runs: Mapping[str, Run],
+    entrants: Mapping[str, ModelRow],
+    *,
+    anyway: bool = False,
+) -> list[Gain]:
+    """Returns the gain of each trained model on each headline unit; a model's tests are adjusted together (Holm)."""
+    gains: list[tuple[Unit, str, str, tuple[Flag, ...]]] = []
+    pairs: dict[int, Pair] = {}
+    for lineage, unit in product(lineages, [unit for unit in units if unit.headline]):
+        bases = [row for row in lineage.base if row in unit.cells]
+        for trained in lineage.trained if bases else ():
+            if trained in unit.cells:
+                base = _nearest(unit, bases, trained, runs)
+                flags = ordered(_reasons(unit, base, trained, runs))
+                if unit.runs[base] and unit.runs[trained] and (anyway or not flags):
+                    samples = in_order(unit.select(base)), in_order(unit.select(trained))
+                    pairs[len(gains)] = Pair(trained, unit.key, base, trained, samples, unit.scale, flags)
+                gains.append((unit, base, trained, flags))
+    tests = compare(list(pairs.values()), {key: entrant.label for key, entrant in entrants.items()})
+    by_gain = dict(zip(pairs, tests, strict=True))
+    return [_gain(*gain, is_shown=anyway or not gain[-1], test=by_gain.get(index)) for index, gain in enumerate(gains)]
+
+
+def _nearest(unit: Unit, bases: Sequence[str], trained: str, runs: Mapping[str, Run]) -> str:
+    """Returns the base whose settings, and then whose arguments, differ least from the trained model's."""
+
+    def arguments(row: str) -> set[str]:
+        parts = {part for key in unit.cells[row].runs for part in runs[key].model_args.split(", ")}
+        return {part for part in parts if not part.startswith(_ADAPTER)}
+
+    def distance(base: str) -> tuple[int, int]:
+        return len(_reasons(unit, base, trained, runs)), len(arguments(base) ^ arguments(trained))
+
+    return min(bases, key=distance)
+
+
+def _reasons(unit: Unit, base: str, trained: str, runs: Mapping[str, Run]) -> set[Flag]:
+    before, after = (unit.cells[row] for row in (base, trained))
+    sides = ([runs[key] for key in cell.runs] for cell in (before, after))
+    return reasons_against([before, after], *sides)
+
+
+def _gain(
+    unit: Unit, base: str, trained: str, flags: Sequence[Flag], *, is_shown: bool, test: Comparison | None
+) -> Gain:
+    before, after, better = unit.cells[base], unit.cells[trained], unit.scale.better
+    all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
+    difference = change(after, all_flags, (*before.runs, *after.runs), test)
+    percent = Number(None, PERCENT, flags=all_flags)
+    if is_shown and before.value is not None and after.value is not None:
+        gain = after.value - before.value
+        if better is None:
+            percent = replace(percent, note="neither end of the scale is better")
+        elif before.value <= 0:
+            percent = replace(percent, note="the base's number isn't above 0")
+        else:
+            percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * gain / before.value)
+        if test is None:
+            difference = replace(difference, value=gain, note="there are no samples to test")
+    if test is not None:
+        is_told_apart = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        difference = replace(difference, best=is_told_apart)
+    return Gain(unit.key, base, trained, percent, difference, test)

@@ -26,10 +26,7 @@ from culture_tasks.results.runs import Run
 class CheckedResponses:
     """The judge's scores of a row's responses on a unit, and people's scores, NaN where they rated nothing.
 
-    Attributes:
-        keys: Task, item and number of each response.
-        weights: The weight of a response in the unit's score, by its task.
-        by: People, or the label of a better judge in their place.
+    A response has the key task, item and number, and the weight of its task in the unit's score.
     """
 
     keys: Sequence[tuple[str, Hashable, int]]
@@ -46,13 +43,11 @@ Checked = Mapping[tuple[str, str], CheckedResponses]
 
 
 class PairCorrection(NamedTuple):
-    """The corrected difference of two rows: the second less the first.
+    """The corrected difference of two rows, the second less the first, by its confidence; or why there is none.
 
     Attributes:
         rated: Number of items that people rated for both rows.
-        missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
-        difference: Returns the difference with an interval, by its confidence.
         judged: The two rows' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 
@@ -140,7 +135,7 @@ def _fitted(
         if culture is not None and not shares:
             corrections.append(PairCorrection(missing="too few of their responses to the same items are rated"))
             continue
-        difference = partial(corrected.over, None if culture is None else shares)
+        difference = partial(corrected.test, None if culture is None else shares)
         result = difference(0.95)
         missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
         corrections.append(PairCorrection(int(np.count_nonzero(rated & inside)), missing, first.by, difference))

@@ -16,9 +16,10 @@ from culture_tasks.benchmarks.registry import cultures
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
-from culture_tasks.metrics.significance import holm, p_of_intervals
+from culture_tasks.metrics.significance import holm, p_of_interval
 from culture_tasks.report.model import CountryScore, Flag, Number
 from culture_tasks.report.numbers.comparisons import ALPHA
+from culture_tasks.report.numbers.draws import weighted
 from culture_tasks.report.numbers.numbers import Numbers, Unit, ordered
 from culture_tasks.report.numbers.overall import COMMON, OWN_CULTURE, mapped
 from culture_tasks.report.numbers.selection import groups_of_items, select
@@ -33,10 +34,9 @@ reaches up to 20 points to either side, so the model's other countries say more 
 
 
 class Countries(NamedTuple):
-    """The scores of all rows for all countries.
+    """The scores of all rows for all countries, which come in the order of the benchmarks' groups.
 
     Attributes:
-        scores: The scores, row by row; countries come in the order of the benchmarks' groups.
         beside: Keys of headline units that are in no score, each with the reason in words.
         parts: Names of parts of countries, each with the code of the country that it counts for.
     """
@@ -184,12 +184,13 @@ def _best(scores: Sequence[CountryScore]) -> set[tuple[str, str]]:
             by_country.setdefault(score.place, []).append(score)
     best: set[tuple[str, str]] = set()
     for code, rivals in by_country.items():
-        value, *reach = _numbers(rivals)
-        first = int(value.argmax())
-        p = _p_values(value[first] - value, [side[first] for side in reach], reach)
-        worse = p * math.comb(len(rivals), 2) <= ALPHA
-        if worse.any():
-            best.update((score.entrant, code) for score, is_worse in zip(rivals, worse, strict=True) if not is_worse)
+        first, level = max(rivals, key=lambda score: score.cell.value or 0.0), ALPHA / max(1, math.comb(len(rivals), 2))
+        worse = {
+            score.entrant
+            for score in rivals
+            if score is not first and p_of_interval(*weighted(_estimates([first, score]), (1.0, -1.0))) <= level
+        }
+        best.update((score.entrant, code) for score in rivals if worse and score.entrant not in worse)
     return best
 
 
@@ -201,32 +202,20 @@ def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
 
 def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
     """Returns the countries for which a model is significantly better or worse than for its other countries."""
-    differences: dict[tuple[str, str], float] = {}
-    p: list[float] = []
+    differences: dict[tuple[str, str], tuple[float, float, float]] = {}
     for entrant, model_scores in groupby(scores, key=lambda score: score.entrant):
         countries = list(model_scores)
-        value, *reach = _numbers(countries)
-        if others := len(countries) - 1:
-            above = value - (value.sum() - value) / others
-            reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in reach]
-            differences |= {(entrant, score.place): each for score, each in zip(countries, above, strict=True)}
-            p += _p_values(above, reach, reach_of_others).tolist()
+        estimates, others = _estimates(countries), len(countries) - 1
+        for index, score in enumerate(countries if others else ()):
+            weights = [1.0 if at == index else -1.0 / others for at in range(len(countries))]
+            differences[entrant, score.place] = weighted(estimates, weights)
+    adjusted = holm([p_of_interval(*difference) for difference in differences.values()])
     return {
         key: "above" if difference > 0.0 else "below"
-        for (key, difference), adjusted in zip(differences.items(), holm(p), strict=True)
-        if adjusted <= ALPHA
+        for (key, (difference, _, _)), p in zip(differences.items(), adjusted, strict=True)
+        if p <= ALPHA
     }
 
 
-def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
-    """Returns values, and how far their intervals reach below and above them."""
-    cells = [(score.cell.value, score.cell.low, score.cell.high) for score in scores]
-    value, low, high = np.array(cells, dtype=np.float64).T
-    return value, value - low, high - value
-
-
-def _p_values(differences: Floats, first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
-    """Returns the p-values of differences of independent scores, by the facing sides of their intervals."""
-    (below, above), (below_second, above_second) = first, second
-    reach = np.where(differences > 0.0, np.hypot(below, above_second), np.hypot(above, below_second))
-    return p_of_intervals(differences, 2.0 * reach)
+def _estimates(scores: Sequence[CountryScore]) -> list[tuple[float | None, float | None, float | None]]:
+    return [(score.cell.value, score.cell.low, score.cell.high) for score in scores]

@@ -16,7 +16,7 @@ from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.metrics.means import contributions
 from culture_tasks.metrics.prediction_powered import corrected_mean
-from culture_tasks.metrics.significance import p_of_intervals
+from culture_tasks.metrics.significance import p_of_interval
 from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
 from culture_tasks.report.numbers.strata import CultureInTask, cultures_of, pooled
 from culture_tasks.results.reading import Samples
@@ -108,7 +108,7 @@ def unpaired(first: Selection, second: Selection, scale: Scale, confidence: floa
         value,
         value - reach * (value - low),
         value + reach * (high - value),
-        float(p_of_intervals(value, 2.0 * (value - low if value > 0.0 else high - value))),
+        p_of_interval(value, low, high),
         n=min(first.n, second.n),
         method="unpaired",
         clusters=min(estimate.clusters for estimate in estimates),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.interface import Benchmark, ComputedScore, Group, MeanScore, Metric, Scale, Task
+from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Metric, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import Answers, Derived, TasksRun, Texts, Where
 from culture_tasks.harness.model_costs import total_costs
@@ -51,11 +51,8 @@ def measure(results: Results, min_coverage: float) -> list[Unit]:
         unit.results, unit.min_coverage = results, min_coverage
         unit.flags = flags_by_row(runs, results)
         unit.runs = {row: [run for run in row_runs if run.has_samples] for row, row_runs in runs.items()}
-        own_data = {run.key for row_runs in runs.values() for run in row_runs if run.own_data}
         for row, row_runs in runs.items():
-            number = replace(_score(unit, row, row_runs), row=row, unit=unit.key)
-            flags = number.flags if own_data.isdisjoint(number.runs) else {*number.flags, "own_data"}
-            unit.cells[row] = replace(number, flags=ordered(flags))
+            unit.cells[row] = replace(_score(unit, row, row_runs), row=row, unit=unit.key)
     return units
 
 
@@ -190,9 +187,11 @@ def _costs(unit: Unit) -> Iterator[Number]:
         for cost in unit.reported.costs if known else ():
             costs = total_costs(known)
             value = getattr(costs, cost.name)
-            flags: tuple[Flag, ...] = ("other_settings",) if cost.of_single_requests and not costs.one_at_a_time else ()
+            flags = unit.flags[row] & {"own_data"}
+            if cost.of_single_requests and not costs.one_at_a_time:
+                flags |= {"other_settings"}
             if value is not None:
-                number = Number(float(value), cost.scale, flags=flags, runs=tuple(run.key for run in runs))
+                number = Number(float(value), cost.scale, flags=ordered(flags), runs=tuple(run.key for run in runs))
                 yield replace(number, row=row, unit=unit.key, statistic=cost.name)
 
 
@@ -250,6 +249,7 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
         "incomplete": run.has_samples and run.items < (run.expected or 0),
         "unjudged": run.has_samples and not run.scored,
         "other_harness": run.is_second,
+        "own_data": bool(run.own_data),
         "trained_on_test": bool(run.trained_on),
         "mixed": bool(unlike_its_file(run, results)),
         "subset": run.subset is not None and not (run.has_samples and run.items < run.subset.documents),
@@ -262,29 +262,22 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
 def unlike_its_file(run: Run, results: Results) -> str:
     """Names a number of a run's result file that its samples contradict; empty where they agree.
 
-    The means of all samples and of parts of the data are compared, but not where samples are missing or were left out,
-    which the report says elsewhere.
+    The main metric's means of all samples and of parts of the data are compared, but not where samples are missing or
+    were left out, which the report says elsewhere.
     """
-    if not run.has_samples or run.kind is None or run.problems:
+    if not run.has_samples or run.kind is None or run.metric is None or run.problems:
         return ""
-    for name, metric in run.kind.metrics.items():
-        statistic = SCORE if name == run.kind.metric else name
-        is_known = name in {further.name for further in run.kind.further} and not isinstance(metric, ComputedScore)
-        # A grading of a sample keeps the numbers of all responses that need no judge.
-        is_kept = run.subset is not None and run.graded_from is not None
-        if statistic != SCORE and (is_kept or not is_known):
+    name = run.kind.metric
+    parts: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(run.metric)]
+    for label, where in ((name, ()), *parts):
+        lexical = label.replace(name, f"{name}{LEXICAL}", 1)
+        names = (lexical, label) if run.is_lexical else (label, lexical)
+        in_file = next((run.metrics[key] for key in names if key in run.metrics), math.nan)
+        if math.isnan(in_file):
             continue
-        places: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(metric)]
-        for label, where in ((name, ()), *places):
-            lexical = label.replace(name, f"{name}{LEXICAL}", 1)
-            names = (lexical, label) if run.is_lexical else (label, lexical)
-            in_file = next((run.metrics[key] for key in names if key in run.metrics), math.nan)
-            if math.isnan(in_file):
-                continue
-            selection = select(results, [run], [run.task], where, statistic=statistic, equal_parts=not where)
-            score = selection.score / metric.scale.times
-            if not math.isnan(score) and not math.isclose(in_file, score, rel_tol=1e-6, abs_tol=1e-6):
-                return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
+        score = select(results, [run], [run.task], where, equal_parts=not where).score / run.metric.scale.times
+        if not math.isnan(score) and not math.isclose(in_file, score, rel_tol=1e-6, abs_tol=1e-6):
+            return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
     return ""
 
 

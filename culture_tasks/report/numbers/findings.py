@@ -10,7 +10,6 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 
 from scipy import special
 
@@ -30,65 +29,52 @@ _LIST_LENGTH = 6
 _NAME_LIMIT = 3
 """Most models that a clause names; the others are counted."""
 
-Phrases = tuple[Phrase, ...]
+
+_MARK = "\x02"
+"""A control character on either side of a name, until the sentence is whole."""
 
 
 def findings(report: Report, checked: Sequence[CheckedScore], results: Sequence[str]) -> tuple[Conclusion, ...]:
     """Returns the findings of a report without any; the results are its paths."""
     units = [unit for unit in report.units.values() if unit.headline and unit.cells]
-    sentences: tuple[tuple[Question, Phrases, str], ...] = (
+    sentences: tuple[tuple[Question, str, str], ...] = (
         ("best", _best(report, units), ""),
         ("cultures", _cultures(report), ""),
         ("judges", *_trust(report, units, checked, results)),
         ("runs", _missing(report, units), ""),
     )
-    return tuple(Conclusion(question, _merged(parts), command) for question, parts, command in sentences if parts)
+    return tuple(Conclusion(question, _phrases(text), command) for question, text, command in sentences if text)
 
 
 # Words
 
 
-def _words(template: str, *parts: Phrases | str) -> Phrases:
-    """Returns a sentence: a template with a part in place of each ``{}``."""
-    first, *others = template.split("{}")
-    phrases = [Phrase(first)]
-    for part, text in zip(parts, others, strict=True):
-        phrases += [*((Phrase(part),) if isinstance(part, str) else part), Phrase(text)]
-    return tuple(phrase for phrase in phrases if phrase.text)
+def _name(text: str) -> str:
+    """Returns a name between marks, which :func:`_phrases` looks for."""
+    return _MARK + text.replace(_MARK, "") + _MARK
 
 
-def _merged(phrases: Phrases) -> Phrases:
-    runs = groupby(phrases, key=lambda phrase: phrase.is_name)
-    return tuple(Phrase("".join(phrase.text for phrase in run), is_name) for is_name, run in runs)
+def _phrases(text: str) -> tuple[Phrase, ...]:
+    """Splits a sentence at the marks into words and names."""
+    pieces = enumerate(text.split(_MARK))
+    return tuple(Phrase(piece, is_name=bool(index % 2)) for index, piece in pieces if piece)
 
 
-def _name(text: str) -> Phrases:
-    return (Phrase(text, is_name=True),)
-
-
-def _model(report: Report, key: str) -> Phrases:
+def _model(report: Report, key: str) -> str:
     return _name(report.entrants[key].label)
 
 
-def _joined(parts: Sequence[Phrases], separator: str, last: str = "") -> Phrases:
-    separators = [separator] * (len(parts) - 2) + [last or separator]
-    return tuple(
-        phrase
-        for index, part in enumerate(parts)
-        for phrase in (*((Phrase(separators[index - 1]),) if index else ()), *part)
-    )
-
-
-def _listed(names: Iterable[Phrases]) -> Phrases:
+def _listed(names: Iterable[str]) -> str:
     """Returns names as words: "a, b and c", or "a, b, c and 2 more"."""
     parts = list(names)
-    more = [_words(f"{len(parts) - _NAME_LIMIT} more")] if len(parts) > _NAME_LIMIT else []
-    return _joined([*parts[:_NAME_LIMIT], *more], ", ", " and ")
+    if len(parts) > _NAME_LIMIT:
+        parts[_NAME_LIMIT:] = [f"{len(parts) - _NAME_LIMIT} more"]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
-def _clauses(parts: Sequence[Phrases]) -> Phrases:
-    more = [_words(f"and {len(parts) - _LIST_LENGTH} more")] if len(parts) > _LIST_LENGTH else []
-    return _joined([*parts[:_LIST_LENGTH], *more], "; ")
+def _clauses(parts: Sequence[str]) -> str:
+    more = [f"and {len(parts) - _LIST_LENGTH} more"] if len(parts) > _LIST_LENGTH else []
+    return "; ".join([*parts[:_LIST_LENGTH], *more])
 
 
 def _scores(count: int, total: int) -> str:
@@ -106,45 +92,41 @@ def _value(cell: Number) -> str:
 # Which model is best?
 
 
-def _best(report: Report, units: Sequence[Unit]) -> Phrases:
+def _best(report: Report, units: Sequence[Unit]) -> str:
     """Says which model is best on average; without a mean, on each benchmark."""
     rows = list(dict.fromkeys(key for unit in units for key in unit.cells))
-    models = len({report.entrants[key].model for key in rows})
     if mean := next((mean for mean in report.means if len(mean.cells) > 1), None):
-        leaders = _leaders(mean.cells)
-        shared = len({report.entrants[key].model for key in mean.cells})
+        leaders, shared = _leaders(mean.cells), len({report.entrants[key].model for key in mean.cells})
         whose = f"that {counted(shared, 'model')} share" if shared > 1 else "of one model under several settings"
-        verb = "have" if len(leaders) > 1 else "has"
-        return _words(
-            f"{{}} {verb} the highest mean ({{}}) over the {len(mean.columns)} columns {whose}{{}}.",
-            _listed(_model(report, leader) for leader in leaders),
-            _value(mean.cells[leaders[0]]),
-            _certainty(report, leaders, mean.standing),
+        return (
+            f"{_named(report, leaders)} {'have' if len(leaders) > 1 else 'has'} the highest mean "
+            f"({_value(mean.cells[leaders[0]])}) over the {len(mean.columns)} columns {whose}"
+            f"{_certainty(report, leaders, mean.standing)}."
         )
     if len(rows) == 1:
         scored = [(unit, unit.cells[rows[0]]) for unit in units if unit.cells[rows[0]].value is not None]
-        numbers = [_words("{} {}", _name(unit.title), _value(cell)) for unit, cell in scored]
-        return _words("{} was run alone: {}.", _model(report, rows[0]), _clauses(numbers)) if numbers else ()
+        numbers = _clauses([f"{_name(unit.title)} {_value(cell)}" for unit, cell in scored])
+        return f"{_model(report, rows[0])} was run alone: {numbers}." if numbers else ""
+    models = len({report.entrants[key].model for key in rows})
     sentences = []
     if len(units) > 1 and models > 1 and not _waiting(report):
-        reason = why_no_mean(units)
-        sentences.append(_words(f"The {models} models can't be ranked by a mean: {reason}."))
-    ranked = [
-        (unit, _leaders({key: unit.cells[key] for key in unit.standing.ranked}))
-        for unit in units
-        if len(unit.standing.ranked) > 1
-    ]
-    clauses = [
-        _words(
-            f"{{}} {'are' if len(leaders) > 1 else 'is'} first on {{}} ({{}}){{}}",
-            _listed(_model(report, leader) for leader in leaders),
-            _name(unit.title),
-            _value(unit.cells[leaders[0]]),
-            _certainty(report, leaders, unit.standing),
-        )
-        for unit, leaders in ranked
-    ]
-    return _joined([*sentences, *([_words("{}.", _clauses(clauses))] if clauses else [])], " ")
+        sentences.append(f"The {models} models can't be ranked by a mean: {why_no_mean(units)}.")
+    if clauses := [_first(report, unit) for unit in units if len(unit.standing.ranked) > 1]:
+        sentences.append(f"{_clauses(clauses)}.")
+    return " ".join(sentences)
+
+
+def _first(report: Report, unit: Unit) -> str:
+    """Says who is first on a benchmark."""
+    leaders = _leaders({key: unit.cells[key] for key in unit.standing.ranked})
+    return (
+        f"{_named(report, leaders)} {'are' if len(leaders) > 1 else 'is'} first on {_name(unit.title)} "
+        f"({_value(unit.cells[leaders[0]])}){_certainty(report, leaders, unit.standing)}"
+    )
+
+
+def _named(report: Report, keys: Iterable[str]) -> str:
+    return _listed(_model(report, key) for key in keys)
 
 
 def _leaders(cells: Mapping[str, Number]) -> list[str]:
@@ -154,44 +136,44 @@ def _leaders(cells: Mapping[str, Number]) -> list[str]:
     return [key for key, value in values.items() if value == max(values.values())]
 
 
-def _certainty(report: Report, leaders: Sequence[str], standing: Standing) -> Phrases:
-    """Names the rows that the leader doesn't differ from significantly; returns nothing if several rows lead."""
+def _certainty(report: Report, leaders: Sequence[str], standing: Standing) -> str:
+    """Names the rows that the leader doesn't differ from significantly; empty if several rows lead."""
     if len(leaders) > 1:
-        return ()
+        return ""
     others, rivals = ([key for key in keys if key not in leaders] for keys in (standing.ranked, standing.best))
     if not others:
-        return _words("; there are no samples to test that with")
+        return "; there are no samples to test that with"
     if not rivals:
-        return _words(f", significantly better than {'the other' if len(others) == 1 else 'all others'}")
-    named = _words("any other") if len(rivals) == len(others) > 1 else _listed(_model(report, key) for key in rivals)
-    return _words(", but not significantly different from {}", named)
+        return f", significantly better than {'the other' if len(others) == 1 else 'all others'}"
+    named = "any other" if len(rivals) == len(others) > 1 else _named(report, rivals)
+    return f", but not significantly different from {named}"
 
 
 # For which cultures is it best and worst?
 
 
-def _cultures(report: Report) -> Phrases:
+def _cultures(report: Report) -> str:
     """Names each model's best and worst country, among those that differ significantly from its others."""
-    told: list[Phrases] = []
-    undecided: list[Phrases] = []
+    told: list[str] = []
+    undecided: list[str] = []
     ranked = [key for mean in report.means for key in mean.standing.ranked]
     for key in dict.fromkeys((*ranked, *report.entrants)):
         scores = [score for score in report.countries if score.entrant == key]
         scores.sort(key=lambda score: score.cell.value or 0.0)
         above, below = ([score for score in scores if score.beside_others == side] for side in ("above", "below"))
         sides = [
-            _words(f"{word} for {{}} ({score.cell.value:.0f})", _name(place(score.place).name))
+            f"{word} for {_name(place(score.place).name)} ({score.cell.value:.0f})"
             for word, ends in (("best", above[-1:]), ("worst", below[:1]))
             for score in ends
         ]
         if sides:
-            told.append(_words("{} is {}", _model(report, key), _joined(sides, " and ")))
+            told.append(f"{_model(report, key)} is {' and '.join(sides)}")
         elif scores:
-            undecided.append(_model(report, key))
+            undecided.append(key)
     rule = "Each differs significantly from the model's other countries."
-    sentences = [_words(f"On a scale of 0-100, {{}}. {rule}", _clauses(told))] if told else []
-    sentences += [_words("No country stands out for {}.", _listed(undecided))] if undecided else []
-    return _joined(sentences, " ")
+    sentences = [f"On a scale of 0-100, {_clauses(told)}. {rule}"] if told else []
+    sentences += [f"No country stands out for {_named(report, undecided)}."] if undecided else []
+    return " ".join(sentences)
 
 
 # Can the judge be trusted?
@@ -204,42 +186,38 @@ def _waiting(report: Report) -> int:
 
 def _trust(
     report: Report, units: Sequence[Unit], checked: Sequence[CheckedScore], results: Sequence[str]
-) -> tuple[Phrases, str]:
+) -> tuple[str, str]:
     """Says who graded and whether people have checked it, and gives a command that helps, which may be empty."""
     paths = shlex.join(results) if len(results) <= _NAME_LIMIT else "RESULTS"
+    cells = [(unit, key, cell) for unit in units for key, cell in unit.cells.items()]
     if waiting := _waiting(report):
-        lacking = [unit for unit in units if any("unjudged" in cell.flags for cell in unit.cells.values())]
-        return _words(
-            f"{counted(waiting, 'response')} {'is' if waiting == 1 else 'are'} recorded and not graded:"
-        ), _rejudge(paths, lacking)
-    cells = [(unit, key, cell) for unit in units for key, cell in unit.cells.items() if cell.value is not None]
+        lacking = [unit for unit, _, cell in cells if "unjudged" in cell.flags]
+        verb = "is" if waiting == 1 else "are"
+        return f"{counted(waiting, 'response')} {verb} recorded and not graded:", _rejudge(paths, lacking)
+    cells = [(unit, key, cell) for unit, key, cell in cells if cell.value is not None]
     judges = [_judges(report, cell) for *_, cell in cells]
     names = list(dict.fromkeys(name for labels in judges for name in labels))
     overlap = [unit for unit, _, cell in cells if "lexical_judge" in cell.flags]
     unnamed = sum("from_result_file" in cell.flags and bool(_judge_of_paper(unit)) for unit, _, cell in cells)
-    clauses = []
-    if names:
-        graded = f"{{}} graded {sum(map(bool, judges))} of {len(cells)} scores"
-        clauses.append(_words(graded, _listed(map(_name, names))))
-    sources = {"by text overlap, not by a judge": len(overlap), "from files that don't name the judge": unnamed}
-    clauses += [_words(f"{_scores(count, len(cells))} {source}") for source, count in sources.items() if count]
-    if not clauses:
-        by_rule = "No judge graded: every score follows from the replies by a fixed rule."
-        return (_words(by_rule) if cells and all(unit.benchmark for unit in units) else ()), ""
     own = dict.fromkeys(key for _, key, cell in cells if "self_judged" in cell.flags)
-    if own:
-        judged = _listed(_model(report, key) for key in own)
-        clauses.append(
-            _words("the judge of {} is the model itself or of its family, which judges tend to favour", judged)
-        )
+    clauses = {
+        f"{_listed(map(_name, names))} graded {sum(map(bool, judges))} of {len(cells)} scores": names,
+        f"{_scores(len(overlap), len(cells))} by text overlap, not by a judge": overlap,
+        f"{_scores(unnamed, len(cells))} from files that don't name the judge": unnamed,
+        f"the judge of {_named(report, own)} is the model itself or of its family, which judges tend to favour": own,
+    }
+    text = _clauses([clause for clause, is_so in clauses.items() if is_so])
+    if not text:
+        by_rule = "No judge graded: every score follows from the replies by a fixed rule."
+        return by_rule if cells and all(unit.benchmark for unit in units) else "", ""
     if people := _checked_by_people(report, checked):
-        return _words("{}. {}", _clauses(clauses), people), ""
+        return f"{text}. {people}", ""
     if overlap:
-        return _words("{}. A judge grades the same responses:", _clauses(clauses)), _rejudge(paths, overlap)
+        return f"{text}. A judge grades the same responses:", _rejudge(paths, overlap)
     if not names:
-        return _words("{}.", _clauses(clauses)), ""
-    text = "{}; people haven't rated any of these responses. This draws some for them:"
-    return _words(text, _clauses(clauses)), f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
+        return f"{text}.", ""
+    command = f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
+    return f"{text}; people haven't rated any of these responses. This draws some for them:", command
 
 
 def _judges(report: Report, cell: Number) -> list[str]:
@@ -259,31 +237,29 @@ def _rejudge(paths: str, units: Sequence[Unit]) -> str:
     return f"culture-tasks rejudge {paths} --judge openai:{model}"
 
 
-def _checked_by_people(report: Report, checked: Sequence[CheckedScore]) -> Phrases:
+def _checked_by_people(report: Report, checked: Sequence[CheckedScore]) -> str:
     """Says whether people's ratings contradict the judge's scores of the same questions."""
     scores = [score for score in checked if score.judge.value is not None and score.people.low is not None]
     if not scores:
-        return ()
+        return ""
     # The intervals are made wider for the number of scores (Bonferroni).
     wider = float(special.ndtri(1.0 - ALPHA / 2.0 / len(scores)) / special.ndtri(0.975))
     worst = max(scores, key=lambda score: score.times_its_interval)
     if worst.times_its_interval <= wider:
         target = "the judge's score" if len(scores) == 1 else f"any of the judge's {len(scores)} scores"
-        return _words(f"People's ratings of a random part of the responses don't contradict {target}.")
+        return f"People's ratings of a random part of the responses don't contradict {target}."
     people, judge = worst.people, worst.judge
     value = f"{number(people.value, people.scale)} ({interval(people, ' to ')})"
-    return _words(
-        f"People contradict the judge: by their ratings, {{}} is at {value} on {{}}, and not at "
-        f"{number(judge.value, judge.scale)}.",
-        _model(report, worst.entrant),
-        _name(report.units[worst.unit].title),
+    return (
+        f"People contradict the judge: by their ratings, {_model(report, worst.entrant)} is at {value} on "
+        f"{_name(report.units[worst.unit].title)}, and not at {number(judge.value, judge.scale)}."
     )
 
 
 # What is missing?
 
 
-def _missing(report: Report, units: Sequence[Unit]) -> Phrases:
+def _missing(report: Report, units: Sequence[Unit]) -> str:
     """Counts missing runs, incomparable scores with their reasons, lost files, and countries with few questions."""
     cells = [(unit, key, cell) for unit in units for key, cell in unit.cells.items()]
     limited = sum("limited" in cell.flags for *_, cell in cells)
@@ -301,5 +277,5 @@ def _missing(report: Report, units: Sequence[Unit]) -> Phrases:
         f"{counted(unread, 'file')} couldn't be read in whole": unread,
         f"fewer than {FEW} questions about {few} of {countries} countries": few,
     }
-    missing = [(Phrase(text),) for text, count in clauses.items() if count]
-    return _words("Missing: {}.", _clauses(missing)) if missing else ()
+    missing = _clauses([text for text, count in clauses.items() if count])
+    return f"Missing: {missing}." if missing else ""

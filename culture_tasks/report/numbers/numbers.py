@@ -11,31 +11,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import MeanScore, Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Cost, Derived, FurtherScore, Where
 from culture_tasks.metrics.intervals import LARGE_CLUSTER, Interval
+from culture_tasks.metrics.rankings import Rank as Rank
 from culture_tasks.report.numbers.selection import SCORE, Selection, select
 from culture_tasks.results.comparability import NOT_COMPARABLE, Flag
 from culture_tasks.results.loading import Results
 from culture_tasks.results.runs import Run
-
-
-class Rank(NamedTuple):
-    """The places that a model may have in a column; models that the adjusted tests can't tell apart share places.
-
-    Attributes:
-        first: 1 plus the number of models that are significantly better.
-        last: The number of ranked models less those that are significantly worse.
-    """
-
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +28,9 @@ class Number:
     """One number; None where there is none, and the flags or the note say why.
 
     Attributes:
-        low: Lower end of its interval; None without one.
-        n: Number of scored items behind it.
         coverage: Scored items over items; None where that isn't known.
-        runs: Keys of the runs whose samples are behind it.
         where: (field, group) pairs that hold for its samples, such as ``(("country", "brazil"),)``. A statistic
             that is computed by group, such as one for each emotion, has its own group as the last pair.
-        rank: Its rank in its column; None where it isn't ranked.
         best: Whether no other of its column is significantly better, and some are worse: it is then bold.
         note: More about it, in one line; may be empty.
         remarks: What is shown behind it, such as ``first 14 of 42 items``.
@@ -138,7 +119,6 @@ class Standing:
     Attributes:
         ranked: Keys of the rows that are ranked, the best score first.
         best: Those of them that no other is significantly better than: the best is among them with 95 % confidence.
-            A single one is best for certain; all of ``ranked`` means that the tests tell nothing.
         left_out: Keys of the rows that aren't ranked, each with the reason in words.
     """
 
@@ -154,14 +134,10 @@ class Unit:
     Attributes:
         benchmark: Our benchmark; None for a task of a harness.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
-        cells: The score of each row.
-        further: Whether it is a further metric of a task that has a column already; it is then in no mean.
         quantity: Its metric in words, without a unit.
         tasks: Its tasks, in the order in which all rows number them.
         equal_parts: Whether each task, or each group that its metric names, has the same weight, rather than each item.
-        runs: Runs with samples, by row.
         flags: Flags of the whole score, by row, without low coverage and missing tasks.
-        min_coverage: Share of scored verdicts under which a number is flagged.
     """
 
     key: str
@@ -173,7 +149,6 @@ class Unit:
     headline: bool
     cells: dict[str, Number] = field(default_factory=dict, repr=False)
     standing: Standing = Standing()
-    further: bool = False
     quantity: str = ""
     tasks: tuple[str, ...] = ()
     equal_parts: bool = field(default=False, repr=False)
@@ -220,16 +195,10 @@ def report_of(name: str | None) -> BenchmarkReport:
 
 
 class Numbers:
-    """Every number by its address.
-
-    Attributes:
-        units: The units by key: our groups, our tasks, tasks by the user, then those of the harnesses.
-        results: The runs and samples behind them.
-    """
+    """Every number by its address; units come as our groups, our tasks, tasks by the user, those of the harnesses."""
 
     def __init__(self, units: Iterable[Unit], results: Results) -> None:
         self.units, self.results = {unit.key: unit for unit in units}, results
-        self._own_data = {run.key for run in results.runs if run.own_data}
         self._cells: dict[tuple[str, str, Where], dict[str, Number]] = {
             (key, SCORE, ()): unit.cells for key, unit in self.units.items()
         }
@@ -260,10 +229,8 @@ class Numbers:
         return {each.name: each.scale for each in statistics}.get(statistic, self.units[unit].scale)
 
     def put(self, number: Number) -> None:
-        """Adds a number; one of a run on other data than the benchmark's release is flagged."""
+        """Adds a number."""
         unit = self.units[number.unit]
-        if not self._own_data.isdisjoint(number.runs):
-            number = replace(number, flags=ordered({*number.flags, "own_data"}))
         address = (number.unit, number.statistic, number.where)
         self._cells.setdefault(address, {})[number.row] = number
         if self._cells[address] is not unit.cells:

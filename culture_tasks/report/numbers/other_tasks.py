@@ -17,7 +17,6 @@ from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.errors import SettingsError, hint
 from culture_tasks.report.numbers.estimates import file_number, flags_by_row
 from culture_tasks.report.numbers.numbers import Unit
 from culture_tasks.results.loading import Results
@@ -28,11 +27,9 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 
 
 class KnownTasks(NamedTuple):
-    """Tasks of a harness that are about culture, by patterns of their names.
+    """Tasks of a harness that are about culture, by patterns of their names, and their scale without its better end.
 
-    Attributes:
-        metrics: Their metrics, each with its better end; the first one counts.
-        scale: The scale of these metrics, without its better end.
+    The first of the metrics counts; each has its better end.
     """
 
     tasks: Sequence[str]
@@ -56,11 +53,8 @@ def known_task(task: str) -> KnownTasks | None:
     return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
 
 
-def other_units(results: Results, further: Sequence[str] = ()) -> list[Unit]:
-    """Returns a unit for each task of a harness that isn't ours.
-
-    Patterns such as ``acc_norm`` or ``mmlu:acc*``, each of which must fit a metric, add further columns.
-    """
+def other_units(results: Results) -> list[Unit]:
+    """Returns a unit for each task of a harness that isn't ours."""
     tasks: dict[str, dict[str, Run]] = {}
     parts: set[str] = set()
     shared: dict[str, set[str]] = {}
@@ -69,21 +63,12 @@ def other_units(results: Results, further: Sequence[str] = ()) -> list[Unit]:
             tasks.setdefault(run.task, {})[run.row] = run
             shared[run.task] = shared.get(run.task, set()) | _scores_of_all_parts(run, results.of(run.row))
             parts.update(run.members if shared[run.task] else ())
-    metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
-    for pattern in further:
-        if not any(_fits(task, metric, pattern) for task, metric in metrics):
-            names = sorted({_without_filter(metric) for _, metric in metrics})
-            suggestion = hint(pattern, names) or " There is no task of the harnesses."
-            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{suggestion}")
-    units: list[Unit] = []
-    for task, task_runs in tasks.items():
-        main = _main_metric(known_task(task), task_runs, shared[task])
-        units += [
-            _unit(results, task, task_runs, metric, headline=task not in parts, further=metric != main)
-            for metric in _metrics(task_runs)
-            if metric == main or any(_fits(task, metric, pattern) for pattern in further)
-        ]
-    return units
+    main_metrics = {task: _main_metric(known_task(task), runs, shared[task]) for task, runs in tasks.items()}
+    return [
+        _unit(results, task, tasks[task], metric, headline=task not in parts)
+        for task, metric in main_metrics.items()
+        if metric is not None
+    ]
 
 
 def _scores_of_all_parts(run: Run, model_runs: Mapping[str, Run]) -> set[str]:
@@ -103,32 +88,22 @@ def _leaves(task: str, model_runs: Mapping[str, Run], above: frozenset[str] = fr
             yield from _leaves(member, model_runs, above | {task})
 
 
-def _fits(task: str, metric: str, pattern: str) -> bool:
-    names = (metric, _without_filter(metric))
-    return any(fnmatchcase(name, pattern) for name in (*names, *(f"{task}:{name}" for name in names)))
-
-
-def _unit(results: Results, task: str, runs: Mapping[str, Run], metric: str, *, headline: bool, further: bool) -> Unit:
+def _unit(results: Results, task: str, runs: Mapping[str, Run], metric: str, *, headline: bool) -> Unit:
     entry = known_task(task)
-    name, about = f"{task}:{metric}" if further else task, "a task of the harness"
-    if entry:
-        about = f"{entry.about}; {entry.languages}; {entry.paper}"
+    about = f"{entry.about}; {entry.languages}; {entry.paper}" if entry else "a task of the harness"
     scale, flags = _scale(entry, metric, runs), flags_by_row({row: [run] for row, run in runs.items()}, results)
     cells = {
-        row: replace(file_number(run, metric, scale, set(flags[row])), row=row, unit=name) for row, run in runs.items()
+        row: replace(file_number(run, metric, scale, set(flags[row])), row=row, unit=task) for row, run in runs.items()
     }
-    unit = Unit(name, name, None, metric, scale, about, headline, cells, further=further, tasks=(task,))
+    unit = Unit(task, task, None, metric, scale, about, headline, cells, tasks=(task,))
     return replace(unit, runs=dict.fromkeys(runs, ()), flags=flags, results=results)
-
-
-def _metrics(runs: Mapping[str, Run]) -> Counter[str]:
-    """Returns the metrics with a number, and how many runs have each, in the order of the files."""
-    return Counter(name for run in runs.values() for name, value in run.metrics.items() if not math.isnan(value))
 
 
 def _main_metric(entry: KnownTasks | None, runs: Mapping[str, Run], usable: set[str]) -> str | None:
     """Returns the metric that counts: the entry's, else any; of several, as with filters, the one of most runs."""
-    counts = {metric: count for metric, count in _metrics(runs).items() if metric in usable}
+    counts = Counter(
+        name for run in runs.values() for name, value in run.metrics.items() if name in usable and not math.isnan(value)
+    )
     for metric in entry.metrics if entry else ():
         if names := [name for name in counts if _without_filter(name) == metric]:
             return max(names, key=lambda name: counts[name])

@@ -125,11 +125,10 @@ def means(
     people: Checked,
     *,
     rankable: Callable[[Number], bool],
-    other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the mean over the headline columns that rows share, with the harnesses' own tasks on request."""
+    """Works out the mean over the headline columns that rows share."""
     headline = [unit for unit in units.values() if unit.headline]
-    beside = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
+    beside = {unit.key: reason for unit in headline if (reason := _obstacle(unit))}
     usable = {
         row: [
             unit.key for unit in headline if unit.key not in beside and row in unit.cells and rankable(unit.cells[row])
@@ -159,20 +158,18 @@ def means(
 def why_no_mean(headline: Sequence[Unit]) -> str:
     """Returns why no mean ranks the models."""
     if any(unit.benchmark is None for unit in headline):
-        return "no two share two benchmarks of culture-tasks (--other-tasks-in-mean counts other tasks, too)"
+        return "no two share two benchmarks of culture-tasks, and other tasks are in no mean"
     return "no two have comparable scores on the same two benchmarks"
 
 
-def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
+def _obstacle(unit: Unit) -> str:
     if unit.scale.ends is None:
         return "the range of its metric isn't known"
     if unit.scale.better is None:
         return "neither end of its metric is better"
-    if unit.further:
-        return "a further metric of a task"
     if unit.benchmark in cultures():
         return OWN_CULTURE
-    return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
+    return "a task of the harness" if unit.benchmark is None else ""
 
 
 def _pairs(columns: Sequence[Unit], rows: Sequence[str], people: Checked) -> list[Pair]:

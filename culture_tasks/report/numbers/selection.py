@@ -40,8 +40,7 @@ class Selection:
         strata: Parts of the score, numbered; None where every item weighs the same.
         coverage: Scored verdicts over verdicts; None without any.
         shares: Weight of each part, by its number; None where all count the same.
-        values: The value of each item for a score that is no mean; None for a mean.
-        compute: Works out a score that is no mean; None for a mean.
+        values: The value of each item for a score that is no mean, which ``compute`` works out; None for a mean.
         subset_runs: The runs of a subset, by the number of their part; other parts have all samples.
         draws: The seeds of the subsets that parts are of, by their number, also in groups.
         samples: The samples of all runs, where some are of a subset.
