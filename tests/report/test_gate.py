@@ -96,7 +96,7 @@ def test_a_drop_within_the_margin_passes(runs, margins, failed):
     ("option", "value", "said"),
     [
         ("--margin", "culturalvqa", "isn't NAME=NUMBER"),
-        ("--name", "storng=theirs", "--name storng=theirs fits no model"),
+        ("--name", "storng=theirs", "--name storng=theirs: storng fits no model"),
         ("--margin", "culturalvqua=0.1", "Did you mean 'culturalvqa'"),
         ("--margin", "culturalvqa=2", "as wide as the scale of culturalvqa, 0 to 1"),
         ("--require", "culturalvqq", "Did you mean 'culturalvqa'"),

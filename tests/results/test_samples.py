@@ -101,7 +101,6 @@ def test_a_file_that_isnt_the_whole_run_is_taken_for_it_nowhere(part, tmp_path, 
         "rejudge {} --judge lexical",
         "rejudge {} --judge openai:judge-1 --failed-only",
         "spotcheck draw {} -n 4 -o {}/sheet",
-        "preferences build {} --train-on-test -o {}/data",
         "cost --results {}",
     ):
         assert (main(command.format(tmp_path, tmp_path).split()), len(list(tmp_path.iterdir()))) == (1, 3)

@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.reporting import Answers, Derived, TasksRun, Texts
 from culture_tasks.harness.model_costs import total_costs
 from culture_tasks.harness.rows import LEXICAL, parts_of
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
-from culture_tasks.report.numbers.numbers import Number, Numbers, Unit, from_interval, number_of, ordered
+from culture_tasks.report.numbers.numbers import Number, Numbers, Unit, from_interval, number_of, of_own_data, ordered
 from culture_tasks.report.numbers.selection import SCORE, runs_of, select
 from culture_tasks.report.wording import counted
 from culture_tasks.results import comparability
@@ -52,7 +52,7 @@ def measure(results: Results, min_coverage: float) -> list[Unit]:
         unit.flags = flags_by_row(runs, results)
         unit.runs = {row: [run for run in row_runs if run.has_samples] for row, row_runs in runs.items()}
         for row, row_runs in runs.items():
-            unit.cells[row] = replace(_score(unit, row, row_runs), row=row, unit=unit.key)
+            unit.cells[row] = of_own_data(replace(_score(unit, row, row_runs), row=row, unit=unit.key), results)
     return units
 
 
@@ -187,11 +187,9 @@ def _costs(unit: Unit) -> Iterator[Number]:
         for cost in unit.reported.costs if known else ():
             costs = total_costs(known)
             value = getattr(costs, cost.name)
-            flags = unit.flags[row] & {"own_data"}
-            if cost.of_single_requests and not costs.one_at_a_time:
-                flags |= {"other_settings"}
+            flags: tuple[Flag, ...] = ("other_settings",) if cost.of_single_requests and not costs.one_at_a_time else ()
             if value is not None:
-                number = Number(float(value), cost.scale, flags=ordered(flags), runs=tuple(run.key for run in runs))
+                number = Number(float(value), cost.scale, flags=flags, runs=tuple(run.key for run in runs))
                 yield replace(number, row=row, unit=unit.key, statistic=cost.name)
 
 
@@ -249,7 +247,6 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
         "incomplete": run.has_samples and run.items < (run.expected or 0),
         "unjudged": run.has_samples and not run.scored,
         "other_harness": run.is_second,
-        "own_data": bool(run.own_data),
         "trained_on_test": bool(run.trained_on),
         "mixed": bool(unlike_its_file(run, results)),
         "subset": run.subset is not None and not (run.has_samples and run.items < run.subset.documents),

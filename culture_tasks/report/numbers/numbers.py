@@ -112,6 +112,12 @@ def number_of(
     return from_interval(selection.interval(scale), scale, all_flags | low, selection.runs, where, coverage)
 
 
+def of_own_data(number: Number, results: Results) -> Number:
+    """Returns the number, flagged where one of its runs is on other data than the benchmark's release."""
+    runs = {run.key for run in results.runs if run.own_data}
+    return number if runs.isdisjoint(number.runs) else replace(number, flags=ordered({*number.flags, "own_data"}))
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Who is best in a column, and how certain that is. The ranks are in the numbers.
@@ -230,7 +236,7 @@ class Numbers:
 
     def put(self, number: Number) -> None:
         """Adds a number."""
-        unit = self.units[number.unit]
+        unit, number = self.units[number.unit], of_own_data(number, self.results)
         address = (number.unit, number.statistic, number.where)
         self._cells.setdefault(address, {})[number.row] = number
         if self._cells[address] is not unit.cells:
