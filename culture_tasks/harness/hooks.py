@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
@@ -26,16 +25,23 @@ NAME = "culture_task"
 """Entry of a task file's metadata: the task that it is, also in a user's variant of its file."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class Hook:
-    """A function that a harness calls, bound to its task. Its logged text is always the same."""
+    """A function that a harness calls, bound to its task.
 
-    task: Task
-    function: Callable[..., Any]
+    Its logged text is always the same: of a dataclass, harnesses log all fields, with addresses of functions.
+    """
+
+    __slots__ = ("function", "task")
+
+    def __init__(self, task: Task, function: Callable[..., Any]) -> None:
+        self.task, self.function = task, function
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Calls the function for the task."""
         return self.function(self.task, *arguments, **options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hook:
+        return self
 
     def __repr__(self) -> str:
         return f"culture_tasks: {self.function.__name__} of {self.task.name}"
