@@ -48,11 +48,7 @@ class Hook:
 
 
 def with_defaults(config: Mapping[str, Any], defaults: Callable[[Task], Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns a task file's entries with those that it leaves to the task that its metadata name.
-
-    Raises:
-        SettingsError: If the metadata name no task.
-    """
+    """Returns a task file's entries with those that it leaves to the task that its metadata name."""
     metadata = config.get("metadata") or {}
     if NAME not in metadata:
         raise SettingsError(
@@ -103,16 +99,14 @@ def describe_documents(task: Any) -> None:
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
     loaded = loaded_task(name_of(task))
-    if loaded is None:
+    if loaded is None or loaded.subset is None:
         return
-    if loaded.subset is not None and len(task.eval_docs) != (expected := len(loaded.data)):
+    if len(task.eval_docs) != (expected := len(loaded.data)):
         raise SettingsError(
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of the "
             "subset. CULTURE_SUBSET needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    if loaded.subset is not None:
-        metadata = {Subset.key: loaded.subset.model_dump()}
-        task.config.metadata = {**(task.config.metadata or {}), **metadata}
+    task.config.metadata = {**(task.config.metadata or {}), Subset.key: loaded.subset.model_dump()}
 
 
 def check_requests(task: Any, options: Mapping[str, Any]) -> None:
