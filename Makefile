@@ -77,6 +77,10 @@ docs: .venv/installed ## Write the generated parts of README.md and docs/ anew, 
 task-files: .venv/installed ## Write the task files anew from what the benchmarks declare
 	$(PYTHON) tools/task_yamls.py
 
+.PHONY: stored-runs
+stored-runs: .venv/installed ## Write the harnesses' runs that tests read (tests/fixtures/runs) anew
+	PYTHONPATH=tests:examples HF_HUB_OFFLINE=1 $(PYTHON) -W ignore -m support.stored_runs
+
 .PHONY: lock
 lock: ## Write both files of locked versions anew from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	uv=$$(requirements/uv.sh) && "$$uv" pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 \

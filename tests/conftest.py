@@ -24,6 +24,8 @@ for name in CACHES:
     os.environ.pop(name, None)
 os.environ |= {"HF_HOME": HF_HOME, "HF_HUB_OFFLINE": "1"}
 
+gc.disable()  # until all tests are collected: importing torch and both harnesses has no garbage worth the time
+
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
@@ -32,6 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts files with slow tests first, so that no worker is left with a long one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import pytest
 
@@ -12,26 +11,24 @@ from culture_tasks import frames
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
 
-DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """CARE and CulturalVQA, graded by a script that can't read every fifth reply."""
+    from support import stored_runs
     from support.scripted_judge import ScriptedJudge, install
-    from support.written_runs import write_lm_eval
 
+    from culture_tasks.cli.main import main
     from culture_tasks.judges.rubric.verdicts import Verdict
 
     folder = tmp_path_factory.mktemp("frames") / "results"
+    stored_runs.copy("ungraded/lm_eval", folder, ("care", "culturalvqa_blind"))
     unread = Verdict("unparsable", completion="hm", error="no rating")
     verdicts = itertools.cycle([unread, *[Verdict("scored", 2.0, rationale="so so")] * 4])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_JUDGE", "openai:scripted")
         patch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")
-        patch.setenv("CULTURE_TASKS_DATA", str(DATA))
         install(patch, ScriptedJudge(lambda _: next(verdicts)))
-        write_lm_eval(folder, ("care", "culturalvqa_blind"), lambda prompt, _: f"to {prompt[:9]}", "toy/one")
+        assert main(["rejudge", str(folder), "--judge", "openai:scripted"]) == 0
     return folder
 
 
@@ -39,7 +36,7 @@ def test_a_score_is_the_reports_and_groups_are_rows_beside_the_whole(results):
     scores = frames.scores(results)
     whole = scores[(scores.task == "care") & (scores.dimension == "")].iloc[0]
     # 30 questions, of which the judge could read 24, each with 2 points.
-    assert (whole.model, whole.benchmark, whole.metric) == ("toy/one", "care", "care_rating")
+    assert (whole.model, whole.benchmark, whole.metric) == ("toy", "care", "care_rating")
     assert (whole.value, whole.n, whole.coverage) == (2.0, 24, pytest.approx(24 / 30))
     assert "low_coverage" in whole.marks.split()
     vqa = scores[(scores.task == "culturalvqa_blind") & (scores.metric == "lave")]
@@ -71,7 +68,7 @@ def test_runs_of_all_tasks_are_in_one_frame(results):
 
 
 def test_options_are_the_reports_and_nothing_to_read_is_an_error(results, tmp_path):
-    options = Options(names=("toy/*=Mine",))
+    options = Options(names=("toy=Mine",))
     assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}
     with pytest.raises(DataError, match=str(tmp_path)):
         frames.scores(tmp_path)

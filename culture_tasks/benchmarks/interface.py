@@ -206,14 +206,20 @@ class Score:
 
 
 class KeepAll:
-    """Response filter that keeps every response of a request; both harnesses keep only the first by default."""
+    """Response filter that keeps every response of a request; both harnesses keep only the first by default.
+
+    A text that is alone stays without a list around it, since Python's garbage collector visits every list of a run.
+    """
 
     def __init__(self, **_: object) -> None:
         """Takes what the harnesses pass, and needs none of it."""
 
-    def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
+    def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[Any]:  # noqa: ARG002
         """Returns the responses as they are."""
-        return [list(responses) for responses in resps]
+        return [
+            responses[0] if len(responses) == 1 and isinstance(responses[0], str) else list(responses)
+            for responses in resps
+        ]
 
 
 def responses_of(results: Sequence[Any]) -> list[str]:

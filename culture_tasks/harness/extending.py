@@ -11,11 +11,7 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 
 
 def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replaces a function of a harness's module or class by an extension of it, once for each extension.
-
-    Raises:
-        CultureTasksError: If this version of the harness has no such function.
-    """
+    """Replaces a function of a harness's module or class by an extension of it, once for each extension."""
     original = getattr(owner, name, None)
     if original is None:
         raise CultureTasksError(

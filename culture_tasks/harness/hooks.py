@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
@@ -26,27 +25,30 @@ NAME = "culture_task"
 """Entry of a task file's metadata: the task that it is, also in a user's variant of its file."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class Hook:
-    """A function that a harness calls, bound to its task. Its logged text is always the same."""
+    """A function that a harness calls, bound to its task.
 
-    task: Task
-    function: Callable[..., Any]
+    Its logged text is always the same: of a dataclass, harnesses log all fields, with addresses of functions.
+    """
+
+    __slots__ = ("function", "task")
+
+    def __init__(self, task: Task, function: Callable[..., Any]) -> None:
+        self.task, self.function = task, function
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Calls the function for the task."""
         return self.function(self.task, *arguments, **options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hook:
+        return self
 
     def __repr__(self) -> str:
         return f"culture_tasks: {self.function.__name__} of {self.task.name}"
 
 
 def with_defaults(config: Mapping[str, Any], defaults: Callable[[Task], Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns a task file's entries with those that it leaves to the task that its metadata name.
-
-    Raises:
-        SettingsError: If the metadata name no task.
-    """
+    """Returns a task file's entries with those that it leaves to the task that its metadata name."""
     metadata = config.get("metadata") or {}
     if NAME not in metadata:
         raise SettingsError(
@@ -97,16 +99,14 @@ def describe_documents(task: Any) -> None:
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
     loaded = loaded_task(name_of(task))
-    if loaded is None:
+    if loaded is None or loaded.subset is None:
         return
-    if loaded.subset is not None and len(task.eval_docs) != (expected := len(loaded.data)):
+    if len(task.eval_docs) != (expected := len(loaded.data)):
         raise SettingsError(
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of the "
             "subset. CULTURE_SUBSET needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    if loaded.subset is not None:
-        metadata = {Subset.key: loaded.subset.model_dump()}
-        task.config.metadata = {**(task.config.metadata or {}), **metadata}
+    task.config.metadata = {**(task.config.metadata or {}), Subset.key: loaded.subset.model_dump()}
 
 
 def check_requests(task: Any, options: Mapping[str, Any]) -> None:

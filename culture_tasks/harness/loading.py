@@ -30,24 +30,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LoadedTask:
-    """The documents of a task, and the settings that they were loaded with.
-
-    Attributes:
-        documents: Those of its subset, if a subset is evaluated.
-        data: The same as a data set.
-        all_data: All of the task's documents, among which few-shot examples are.
-        subset: The subset that they are; None where they are all.
-        needs_judge: Whether a judge grades them and still has to be checked.
-        is_ahead: Whether :func:`load_ahead` has loaded them.
-    """
+    """The documents of a task, or of its subset, and the settings that they were loaded with."""
 
     settings: Settings
     documents: Documents
-    data: datasets.Dataset
-    all_data: datasets.Dataset
+    data: datasets.Dataset  # the same documents
+    all_data: datasets.Dataset  # all of the task's, among which few-shot examples are
     subset: Subset | None
-    needs_judge: bool
-    is_ahead: bool = False
+    needs_judge: bool  # whether a judge grades them and still has to be checked
+    is_ahead: bool = False  # whether load_ahead has loaded them
 
 
 _tasks: dict[str, LoadedTask] = {}

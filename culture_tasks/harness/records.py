@@ -253,11 +253,16 @@ def _judged_run(response: str, verdict: Verdict) -> dict[str, Any]:
         run["max_tokens"] = verdict.max_tokens
     if verdict.outcome == "unparsable" and verdict.completion:
         run["completion"] = storable(verdict.completion)
-    tokens = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
-    if any(tokens):
+    tokens = _NO_TOKENS
+    if verdict.usage.prompt_tokens or verdict.usage.completion_tokens:
+        tokens = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
         if discounts := verdict.usage.discounts:
             run["discounts"] = discounts
         if verdict.attempts == 0:
             run["kept"] = True
     run["tokens"] = tokens
     return run
+
+
+_NO_TOKENS = [0, 0]
+"""The same list for all: Python's garbage collector visits every list of a run."""

@@ -56,26 +56,15 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number of a row.
-
-    Attributes:
-        name: Its name in the row.
-        better: Whether higher is better; None where a value in between is neutral.
-        metric: The metric that it belongs to.
-        is_main: Whether that is the task's main metric.
-        measure: Works it out from the records that it concerns.
-        part: The part of the data that it is about, whose records alone it is given; None for all of them.
-        is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
-            a group they are taken over all records.
-    """
+    """A number of a row, of the task's main metric or another."""
 
     name: str
-    better: bool | None
+    better: bool | None  # whether higher is better; None where a value in between is neutral
     metric: Any
     is_main: bool
     measure: Callable[[Statistic, Sequence[Record]], Measured]
-    part: Part | None = None
-    is_score: bool = True
+    part: Part | None = None  # the part of the data whose records alone it is given
+    is_score: bool = True  # counts and shares of verdicts are none: of a group they are taken over all records
 
     def concerns(self, record: Record) -> bool:
         """Whether the number is worked out from a record."""

@@ -20,14 +20,8 @@ from culture_tasks.metrics.subsets import SamplingFrame, draw, population
 class Subset(BaseModel):
     """A designed draw of a task's documents: the entry ``key`` of the task's metadata.
 
-    Where a metric makes one score of the documents of a cluster, whole clusters were drawn, and are its items.
-
-    Attributes:
-        documents: Number of documents in the draw.
-        of_documents: Number of all documents.
-        items: Number of all items.
-        spread: As in :class:`~culture_tasks.metrics.subsets.SamplingFrame`.
-        seed: Seed of the draw.
+    Where a metric makes one score of the documents of a cluster, whole clusters were drawn, and are its items. Of all
+    items there are ``items``, with the ``spread`` of :class:`~culture_tasks.metrics.subsets.SamplingFrame`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -219,12 +219,3 @@ def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypat
     monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
         run(harness, model, ["care_zh"], limit=1)
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_without_a_judge_replies_are_recorded_and_nothing_is_scored(harness, monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    results = run(harness, model_for(harness, lambda prompt: "x"), ["care_zh"], limit=2)
-    assert math.isnan(value(results, "care_zh", "care_rating"))
-    assert value(results, "care_zh", "care_rating_unscored") == 2
-    assert records(results, "care_zh")[0]["runs"][0]["response"] == "x"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from support.written_runs import write_lm_eval, write_lmms_eval
@@ -30,6 +31,7 @@ def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeyp
         monkeypatch.setenv("CULTURE_JUDGE", judge)  # without a key: asking it would be an error
     results = run(tmp_path, predict_only=True)
     row = json.loads(results.read_text(encoding="utf-8"))["results"]["care_zh"]
+    assert math.isnan(row["care_rating,none"])
     assert (row["care_rating_coverage,none"], row["care_rating_unscored,none"]) == (0, 2)
     assert [text for text in caplog.messages if "graded" in text or "NaN" in text] == [
         "2 responses are recorded and not graded: `culture-tasks rejudge RESULTS --judge openai:gpt-4o`, or another "

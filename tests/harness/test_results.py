@@ -26,17 +26,6 @@ def run(harness, tasks, *, answer=lambda doc: "x", **options):
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_a_standard_error_stands_beside_its_value(harness, monkeypatch):
-    ratings = iter([2.0, 4.0, 9.0])
-    install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", next(ratings)), threads=1))
-    row = run(harness, ["care_zh"], limit=3)["results"]["care_zh"]
-    assert row["care_rating_stderr,none"] == pytest.approx(math.sqrt(13) / math.sqrt(3))  # sqrt((9 + 1 + 16) / 2)
-    assert (row["care_rating,none"], row["care_rating_coverage_stderr,none"]) == (5.0, 0.0)
-    assert (row["care_rating_unscored,none"], row["care_rating_unscored_stderr,none"]) == (0, "N/A")
-    assert not [key for key in row if "opinion" in key]  # no item of that category
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
     """Verdicts fail in Japanese alone, and rate by the length of the question."""
 

@@ -118,7 +118,8 @@ def _handing_over(model: Any) -> Iterator[None]:
             return handed_over(response, may_be_empty=False)
         text, counts = unwrap_generation_output(response)
         may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
-        return GenerationResult(handed_over(text, may_be_empty=may_be_empty, thinking=thinking), counts)
+        clean_text = handed_over(text, may_be_empty=may_be_empty, thinking=thinking)
+        return response if clean_text == text else GenerationResult(clean_text, counts)
 
     model.generate_until = generate_until
     try:
