@@ -193,7 +193,7 @@ def test_repeated_runs_are_averaged_and_reasoning_is_no_answer(fixture_data, mon
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Returns what puts a module into the place of a package, and forgets the lemmatisers that a test made."""
+    """Returns what puts a module into the place of a package; lemmatisers that other tests made are forgotten."""
 
     def put(name, **contents):
         parts = name.split(".")
@@ -202,9 +202,13 @@ def installed(monkeypatch):
             monkeypatch.setitem(sys.modules, module.__name__, module)
         vars(module).update(contents)
 
+    def forget():
+        official._thread.submit(vars, official._lemmatisers).result().clear()
+        official._lemmas.cache_clear()
+
+    forget()
     yield put
-    official._thread.submit(vars, official._lemmatisers).result().clear()
-    official._lemmas.cache_clear()
+    forget()
 
 
 def test_an_answer_is_a_part_of_the_response_or_every_lemma_is_in_it(installed):
