@@ -320,7 +320,6 @@ class Benchmark(ABC):
         data: Where its data come from, in words.
         made_from: Data sets that its questions or images were made from, by name, a benchmark by its title. A report
             says which of them its benchmarks share.
-        not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
         groups: The groups of its records, by field.
         culture_field: The field whose groups are cultures; empty where there is none.
@@ -332,7 +331,6 @@ class Benchmark(ABC):
     judge: str | None = None
     data: str
     made_from: Sequence[str] = ()
-    not_for_training: str | None = None
     task_files: Path | None = None
     groups: Mapping[str, Groups] = MappingProxyType({})
     culture_field: str = ""

@@ -34,7 +34,7 @@ def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
     add = parser.add_argument
-    add("--judge", metavar="SPEC", help="judge, such as openai:gpt-4o or lexical (default: CULTURE_JUDGE)")
+    common.add_judge(parser, "judge, such as openai:gpt-4o or lexical (default: CULTURE_JUDGE)")
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
     add("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"

@@ -45,7 +45,7 @@ def register(add_parser: common.AddParser) -> None:
     common.add_tasks(parser, "tasks, groups or tags, as for a run")
     results = "finished runs: result files, folders or patterns"
     add("--results", type=Path, nargs="+", default=[], metavar="PATH", help=results)
-    add("--judge", metavar="SPEC", help="the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)")
+    common.add_judge(parser, "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)")
     prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
     add("--prices", type=Path, metavar="FILE", help=prices)
     sample = "with --results: estimate for N responses of each task, as for rejudge --sample"

@@ -125,6 +125,20 @@ def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, 
     parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **options)
 
 
+class _Once(argparse.Action):
+    """Takes a value that can be given once; argparse itself lets the last one win without a word."""
+
+    def __call__(self, _: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise SettingsError(f"{option_string} is given twice. Run the command once for each.")
+        setattr(namespace, self.dest, values)
+
+
+def add_judge(parser: argparse._ActionsContainer, meaning: str) -> None:
+    """Adds the option that names the judge."""
+    parser.add_argument("--judge", action=_Once, metavar="SPEC", help=meaning)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Adds the option by which a command prints data in place of its tables."""
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")

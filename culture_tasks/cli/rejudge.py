@@ -36,8 +36,7 @@ def register(add_parser: common.AddParser) -> None:
     parser = add_parser(description=_DESCRIPTION)
     parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     add = parser.add_argument
-    judge = "the judge, as in CULTURE_JUDGE (default: that variable)"
-    add("--judge", action="append", default=[], metavar="SPEC", help=judge)
+    common.add_judge(parser, "the judge, as in CULTURE_JUDGE (default: that variable)")
     add("--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others")
     sample = (
         "grade N responses of each task, drawn evenly from cultures and clusters; where another judge graded all of "
@@ -60,8 +59,6 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("rejudge: --sample grades a draw of the responses anew. Leave out --failed-only.")
     if options.resend and not options.batch:
         raise SettingsError("rejudge: --resend needs --batch.")
-    if len(options.judge) > 1:
-        raise SettingsError("rejudge: one judge grades at a time. Run the command once for each judge.")
     try:
         with ExitStack() as stack:
             stack.callback(close_judges)
@@ -75,7 +72,7 @@ def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
     runs = judged_runs(options.results, sample=options.sample)
     result_files = [run.files.result_file for run in runs]
     settings = Settings.from_environment()
-    settings = settings.model_copy(update={"judge": options.judge[0] if options.judge else settings.judge})
+    settings = settings.model_copy(update={"judge": options.judge or settings.judge})
     prices = read_prices(settings.prices_file)
     session = Session(settings)
     in_batches: BatchJudge | None = None

@@ -60,7 +60,7 @@ COMMANDS = {
     "rejudge empty --judge lexical": "the folder holds no JSON file",
     f"{REJUDGE} --sample 3 --failed-only": "grades a draw of the responses anew. Leave out --failed-only",
     f"{REJUDGE} --resend": "--resend needs --batch",
-    f"{REJUDGE} --judge openai:b": "one judge grades at a time. Run the command once for each",
+    f"{REJUDGE} --judge openai:b": "--judge is given twice. Run the command once for each",
     "rejudge runs --judge lexical --batch": "openai:<model>, found lexical",
     f"CULTURE_JUDGE_CACHE=off {REJUDGE} --batch": "and the verdict cache",
     f"{AZURE} {REJUDGE} --batch": "Azure offers batches at its OpenAI-compatible address",

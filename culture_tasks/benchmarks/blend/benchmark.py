@@ -76,7 +76,6 @@ class Blend(Benchmark):
 
     name, title, paper = "blend", "BLEnD", "Myung et al., 2024"
     data = "Hub nayeon212/BLEnD; prompts from the authors' repository; not for training"
-    not_for_training = "the rules of its SemEval task forbid it: its data are for evaluation alone"
     groups, culture_field = GROUPS, "region"
 
     @cache  # noqa: B019 - one object a process
