@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _GRADINGS_PER_LOOKUP = 128
-# Replies are read and verdicts handed out together: a wake-up of who waits costs more than a verdict does.
-_SECONDS_TO_HAND_OVER = 0.02
+# Replies are read, and verdicts handed out, in pauses between replies: until then the next requests go first.
+_SECONDS_OF_A_PAUSE, _SECONDS_TO_HAND_OVER = 0.02, 0.5
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _SECONDS_TO_STOP = 10.0
 _CLOSED = "the judge was closed before it answered"
@@ -57,6 +57,7 @@ class Engine:
         self._arrived: list[tuple[Exchange, Answer]] = []  # completions that are not in the cache yet
         self._ready: list[tuple[Exchange, Answer]] = []
         self._will_hand_over = False
+        self._latest = 0.0  # when the latest answer came, by the loop's clock
         self._news = threading.Condition()  # notified when there are new verdicts
         self._submitted = 0
         self._verdicts: Counter[str] = Counter()  # by outcome
@@ -185,12 +186,21 @@ class Engine:
     def _finish(self, exchange: Exchange, answer: Answer) -> None:
         self._exchanges.pop(exchange.gradings[0].key, None)
         self._ready.append((exchange, answer))
+        self._latest = self._loop.time()
         self._hand_over_soon()
 
     def _hand_over_soon(self) -> None:
         if not self._will_hand_over:
             self._will_hand_over = True
-            self._loop.call_later(_SECONDS_TO_HAND_OVER, self._hand_over)
+            self._hand_over_in_a_pause(self._loop.time() + _SECONDS_TO_HAND_OVER)
+
+    def _hand_over_in_a_pause(self, latest: float) -> None:
+        """Hands over once no answer has come for a while, or at the latest time."""
+        wait = min(self._latest + _SECONDS_OF_A_PAUSE, latest) - self._loop.time()
+        if wait > 0:
+            self._loop.call_later(wait, self._hand_over_in_a_pause, latest)
+        else:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Reads answers, when the next requests are under way, and tells who waits."""

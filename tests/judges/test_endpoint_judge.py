@@ -108,6 +108,14 @@ def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, re
     assert sum(verdict.attempts for verdict in verdicts) == len(replies)
 
 
+def test_a_verdict_is_handed_over_while_replies_keep_coming(server, judge_for, items):
+    server.decide = lambda request: late(0.002, says())
+    judge = judge_for(judge_concurrency=2)
+    first, *_ = [judge.submit(LAVE, item) for item in items(2_000)]
+    assert first.verdict().outcome == "scored"
+    assert len(server.requests) < 2_000
+
+
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):
     arrived = threading.Semaphore(0)
 
