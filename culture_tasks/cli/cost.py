@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.cli import options as common
@@ -35,7 +36,7 @@ the cache cost nothing. For example: culture-tasks cost --tasks care,culturalvqa
 _ABOUT_WIDTHS = """\
 ± is half the width of the 95 % interval, in points of 100 of the score's scale. Set CULTURE_SUBSET to the number of
 questions, for all models alike: ±{:g} is then for the score of all of the task's questions, if scores vary as in these
-runs. Where a run had all of them, its interval now is for questions like these."""
+runs. Where a run had all of them, its interval now is for questions like these. Money is the judge's for one run."""
 
 
 def register(add_parser: common.AddParser) -> None:
@@ -66,8 +67,6 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: --width and --sample. Leave out one of them.")
     tasks = common.matching_tasks(options.tasks, "cost")
     settings = Settings.from_environment()
-    if options.width is not None:
-        return _show_widths(tasks, settings.model_copy(update={"subset": None}), options)
     settings = settings.model_copy(update={"judge": options.judge or settings.judge, "judge_budget": None})
     spec = parse_spec(settings.judge) if settings.judge else None
     estimator = Estimator(
@@ -77,7 +76,10 @@ def _run(options: argparse.Namespace) -> int:
         judge=spec.model if spec else None,
         in_batches=options.batch,
     )
-    if spec is not None and spec.backend != "openai":
+    has_endpoint = spec is None or spec.backend == "openai"
+    if options.width is not None:
+        return _show_widths(tasks, estimator, options, has_endpoint=has_endpoint)
+    if not has_endpoint:
         estimates: list[Estimate] = []
     elif options.results:
         names = {task.name for task in tasks}
@@ -123,17 +125,26 @@ def _show(estimates: Sequence[Estimate], estimator: Estimator) -> None:
         print(f"Prices{' of batches' if estimator.in_batches else ''}: {prices.origin}.")
 
 
-def _show_widths(tasks: Sequence[Task], settings: Settings, options: argparse.Namespace) -> int:
-    estimates, left_out = width_estimates(map(str, options.results), tasks, options.width, settings)
+def _show_widths(
+    tasks: Sequence[Task], estimator: Estimator, options: argparse.Namespace, *, has_endpoint: bool
+) -> int:
+    estimator = replace(estimator, settings=estimator.settings.model_copy(update={"subset": None}))
+    estimates, left_out = width_estimates(map(str, options.results), tasks, options.width, estimator.settings)
+    content: list[dict[str, Any]] = []
+    rows: list[tuple[str, ...]] = []
+    for task, estimate in estimates:
+        amounts = [estimator.money(total) for total in totals(estimator.estimate_run(task) if has_endpoint else ())]
+        known = [amount.times(estimate.needed / estimate.documents) for amount in amounts if amount is not None]
+        money = sum(known, Bounds()) if len(known) == len(amounts) else None
+        content.append(asdict(estimate) | {"money": money})
+        texts = (estimate.questions.text("{:,}".format), estimate.interval.text("±{:.2g}".format))
+        rows.append((task.name, *texts, f"{estimate.needed:,}", money_text(money) if has_endpoint else "-"))
     if options.json:
-        common.print_json(estimates)
+        common.print_json(content)
         return 0
-    rows = [
-        (each.task, each.questions.text("{:,}".format), each.interval.text("±{:.2g}".format), f"{each.needed:,}")
-        for each in estimates
-    ]
-    header = ("task", "questions now", "interval now", f"questions for ±{options.width:g}")
-    print(as_markdown(header, rows, numbers=3))
+    currency = estimator.prices.currency
+    header = ("task", "questions now", "interval now", f"questions for ±{options.width:g}", currency)
+    print(as_markdown(header, rows, numbers=4))
     print(_ABOUT_WIDTHS.format(options.width))
     if left_out:
         print(f"Left out, since their scores are all alike or their score is no mean: {', '.join(left_out)}.")

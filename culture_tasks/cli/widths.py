@@ -28,11 +28,12 @@ class WidthEstimate:
     questions: Bounds
     interval: Bounds  # half its width in points of 100 of the score's scale
     needed: int
+    documents: int  # of the task
 
 
 def width_estimates(
     paths: Iterable[str], tasks: Sequence[Task], width: float, settings: Settings
-) -> tuple[list[WidthEstimate], list[str]]:
+) -> tuple[list[tuple[Task, WidthEstimate]], list[str]]:
     """Returns the estimates of the tasks of runs (of some, or all), and the names of those that have none.
 
     Gradings of samples don't count, as their runs do already, nor does the lexical judge, since text overlap varies in
@@ -44,7 +45,7 @@ def width_estimates(
         is_sample = run.subset is not None and run.graded_from is not None
         if superseded is None and run.has_samples and not is_sample and not run.is_lexical:
             by_task.setdefault(run.task, []).append((run, select(results, [run], [run.task])))
-    estimates: list[WidthEstimate] = []
+    estimates: list[tuple[Task, WidthEstimate]] = []
     left_out: list[str] = []
     for name, runs in by_task.items():
         task = entries().get(name)
@@ -53,7 +54,7 @@ def width_estimates(
             if estimate is None:
                 left_out.append(name)
             else:
-                estimates.append(estimate)
+                estimates.append((task, estimate))
     if not estimates:
         raise DataError(
             "cost: no task of these runs has logged samples, scores that vary (the lexical judge's don't count), and "
@@ -94,4 +95,5 @@ def _width_estimate(
         questions=Bounds(min(sizes), max(sizes)),
         interval=Bounds(min(widths), max(widths)),
         needed=round(items * len(rows) / len(order)),
+        documents=len(rows),
     )

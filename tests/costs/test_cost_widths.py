@@ -10,6 +10,7 @@ from support.sample_files import care_sample, write_run
 from culture_tasks.cli.main import main
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+PAPERS_JUDGE = ("--judge", "openai:gpt-4o")
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +23,8 @@ def write_ratings(folder, ratings, stamp="20260101_000000", model="toy/model"):
     return write_run(folder, model, {"care_zh": [care_sample(n, rating) for n, rating in enumerate(ratings)]}, stamp)
 
 
-def widths(capsys, folder, width):
-    assert main(["cost", "--results", str(folder), "--width", str(width), "--json"]) == 0
+def widths(capsys, folder, width, *arguments):
+    assert main(["cost", "--results", str(folder), "--width", str(width), *PAPERS_JUDGE, *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -39,8 +40,12 @@ def test_the_runs_own_variance_says_how_many_questions_are_enough(tmp_path, caps
     assert estimate["interval"]["low"] == pytest.approx(8.378, abs=0.001)
 
 
-def test_the_table_says_what_it_means(tmp_path, capsys):
+def test_money_is_the_judges_share_and_the_table_says_what_it_means(tmp_path, capsys):
     write_ratings(tmp_path, [4.0, 6.0] * 5)
-    assert main(["cost", "--results", str(tmp_path), "--width", "8"]) == 0
+    [estimate] = widths(capsys, tmp_path, 8)
+    assert main(["cost", "--tasks", "care_zh", *PAPERS_JUDGE, "--json"]) == 0
+    [of_all] = json.loads(capsys.readouterr().out)["tasks"]
+    assert estimate["money"]["high"] == pytest.approx(of_all["money"]["high"] / 2)
+    assert main(["cost", "--results", str(tmp_path), "--width", "8", "--judge", "lexical"]) == 0
     printed = capsys.readouterr().out
-    assert ("| care_zh | 10 | ±8.4 | 5 |" in printed, "Set CULTURE_SUBSET" in printed) == (True, True)
+    assert ("| care_zh | 10 | ±8.4 | 5 | - |" in printed, "Set CULTURE_SUBSET" in printed) == (True, True)
