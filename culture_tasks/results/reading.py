@@ -89,15 +89,15 @@ class SampleReader:
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples of all files that were read; none can be read after it."""
+        """The samples of all files that were read, which share its memory; none can be read after it."""
         size = self.size
         return Samples(
-            **{name: np.array(self._numbers.pop(name)) for name in NUMBERS},
+            **{name: np.asarray(self._numbers.pop(name)) for name in NUMBERS},
             groups={
-                name: Texts(np.array(_padded(codes, size, -1)), tuple(names))
+                name: Texts(np.asarray(_padded(codes, size, -1)), tuple(names))
                 for name, (names, codes) in self._groups.items()
             },
-            values={name: np.array(_padded(column, size, math.nan)) for name, column in self._values.items()},
+            values={name: np.asarray(_padded(column, size, math.nan)) for name, column in self._values.items()},
         )
 
     def read(self, path: Path, kind: RecordKind, expected: int | None) -> RunSamples:
