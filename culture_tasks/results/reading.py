@@ -237,8 +237,8 @@ class _Sums:
         if judge is not None and judge != self._judge:
             self._judge, checked = judge, LoggedJudge.model_validate(judge)
             self._judges += [] if checked in self._judges else [checked]
-        for outcome, count in outcomes.items():
-            self._outcomes[outcome] += count
+        for outcome, verdicts in outcomes.items():
+            self._outcomes[outcome] += verdicts
         self._scored += logged.get("score") is not None
         self._prompts.update(prompts)
         self._data.update(map(str, data))
