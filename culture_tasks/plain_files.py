@@ -17,7 +17,7 @@ def open_plain(path: Path) -> BinaryIO:
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(file, "rb")
+        return os.fdopen(file, "rb", buffering=1 << 16)  # sample files are large
     os.close(file)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

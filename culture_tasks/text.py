@@ -168,9 +168,11 @@ def opening_mark(response: str) -> str:
         '<ponder>'
     """
     opening = _OPENING.match(response) and _OPENING.match(without_reasoning(response))
-    name = opening.group(1)[1:-1].strip(" |:") if opening else ""
+    if not opening:
+        return ""
+    name = opening.group(1)[1:-1].strip(" |:")
     has_letters = sum(character.isalpha() for character in name) >= 3
-    return opening.group(1) if opening and has_letters and not _HARMLESS.match(name) else ""
+    return opening.group(1) if has_letters and not _HARMLESS.match(name) else ""
 
 
 class FrequentMark(NamedTuple):

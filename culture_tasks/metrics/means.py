@@ -138,8 +138,10 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
 
 def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
     """Returns the distinct codes in order, and the place among them of each."""
-    distinct, places = np.unique(codes, return_inverse=True)
-    return distinct, places
+    if codes.dtype.kind != "i" or not codes.size or codes.min() < 0 or codes.max() > 10 * codes.size:
+        return np.unique(codes, return_inverse=True)
+    present = np.bincount(codes) > 0  # small numbers needn't be sorted, which takes three times as long
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[codes]
 
 
 def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
@@ -174,7 +176,7 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
     if strata is None:
         return scores
     scored = ~np.isnan(scores)
-    weights, codes = counts(strata[scored], shares), numbered(strata[scored])[1]
+    weights, codes = _weighted(strata[scored], shares)
     values = np.full(scores.size, np.nan)
     values[scored] = (weights * scores[scored]).sum() / max(codes.size, 1) + weights * centred(scores[scored], codes)
     return values
@@ -182,10 +184,15 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
 
 def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
     """Returns the weight of each item in a mean of strata, 1 on average; see :func:`contributions`."""
+    return _weighted(strata, shares)[0]
+
+
+def _weighted(strata: NDArray[np.integer], shares: Floats | None) -> tuple[Floats, Numbers]:
+    """Returns the weight of each item, and the number of its stratum among those that have items."""
     numbers, codes = numbered(strata)
     parts = np.ones(numbers.size) if shares is None else shares[numbers.astype(np.intp)]
-    weights: Floats = (strata.size / parts.sum() * parts / np.bincount(codes))[codes] if strata.size else np.zeros(0)
-    return weights
+    weights = (strata.size / parts.sum() * parts / np.bincount(codes))[codes] if strata.size else np.zeros(0)
+    return weights, codes
 
 
 def stratum_means(values: Floats, strata: Numbers, many: int = 0) -> Floats:

@@ -89,15 +89,15 @@ class SampleReader:
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples of all files that were read; none can be read after it."""
+        """The samples of all files that were read, which share its memory; none can be read after it."""
         size = self.size
         return Samples(
-            **{name: np.array(self._numbers.pop(name)) for name in NUMBERS},
+            **{name: np.asarray(self._numbers.pop(name)) for name in NUMBERS},
             groups={
-                name: Texts(np.array(_padded(codes, size, -1)), tuple(names))
+                name: Texts(np.asarray(_padded(codes, size, -1)), tuple(names))
                 for name, (names, codes) in self._groups.items()
             },
-            values={name: np.array(_padded(column, size, math.nan)) for name, column in self._values.items()},
+            values={name: np.asarray(_padded(column, size, math.nan)) for name, column in self._values.items()},
         )
 
     def read(self, path: Path, kind: RecordKind, expected: int | None) -> RunSamples:
@@ -165,7 +165,9 @@ class SampleReader:
 
 def _name(value: object) -> str:
     """Returns a name; a benchmark's data may number items and groups."""
-    if not isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, int | float):
         raise TypeError(f"expected a name, found {value!r:.40}")
     return str(value)
 
@@ -203,6 +205,7 @@ class _Sums:
 
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
+        self._is_computed = isinstance(kind.metrics.get(kind.metric), ComputedScore)
         self._scored = self._responses = self._failed = 0
         self._outcomes, self._marks = Counter[str](), Counter[str]()
         self._scale: Mapping[str, Any] = {}
@@ -217,9 +220,11 @@ class _Sums:
     def fits(self, logged: Mapping[str, Any]) -> bool:
         """Whether a record is of the benchmark and metric, on the metric's scale."""
         kind, scale = self._kind, logged["scale"]
-        if scale != self._scale and Scale(**scale) == kind.scale:
+        if scale != self._scale:
+            if Scale(**scale) != kind.scale:
+                return False
             self._scale = scale
-        return (logged["benchmark"], logged["metric"], scale) == (kind.benchmark, kind.metric, self._scale)
+        return (logged["benchmark"], logged["metric"]) == (kind.benchmark, kind.metric)
 
     def add(self, sample: LoggedSample, logged: Mapping[str, Any], outcomes: Mapping[str, int]) -> None:
         """Adds a sample, or raises an error before anything is added."""
@@ -232,7 +237,8 @@ class _Sums:
         if judge is not None and judge != self._judge:
             self._judge, checked = judge, LoggedJudge.model_validate(judge)
             self._judges += [] if checked in self._judges else [checked]
-        self._outcomes.update(outcomes)
+        for outcome, verdicts in outcomes.items():
+            self._outcomes[outcome] += verdicts
         self._scored += logged.get("score") is not None
         self._prompts.update(prompts)
         self._data.update(map(str, data))
@@ -241,12 +247,14 @@ class _Sums:
             self._failed += bool(failure_in(run.response))
             self._marks[opening_mark(run.response)] += 1
             if run.tokens != (0, 0) or run.discounts:
-                self._usage += run.usage
-                self._kept += run.usage if run.kept else Usage()
+                usage = run.usage
+                self._usage += usage
+                if run.kept:
+                    self._kept += usage
         for place, count in enumerate(tokens):
             before = self._tokens[place]
             self._tokens[place] = None if before is None or count is None else before + count
-        if isinstance(self._kind.metrics.get(self._kind.metric), ComputedScore):
+        if self._is_computed:
             self._records.append(logged)
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
         prompt = sample.content.get("prompt_hash") or sample.content.get("input")
@@ -290,11 +298,12 @@ def _tokens(sample: LoggedSample, logged: Mapping[str, Any]) -> tuple[int | None
     counts = sample.content.get("token_counts")
     if not counts or not any(counts):  # lmms-eval logs none for a response that is a list
         counts = [logged.get("facts") or {}]
-    columns: list[list[Any]] = [
-        [(entry or {}).get(name) for entry in counts] for name in ("input_tokens", "output_tokens")
-    ]
-    read, written = (None if None in column else sum(column) for column in columns)
-    return read, written
+    return _total(counts, "input_tokens"), _total(counts, "output_tokens")
+
+
+def _total(counts: Iterable[Mapping[str, Any] | None], name: str) -> int | None:
+    numbers: list[Any] = [(entry or {}).get(name) for entry in counts]
+    return None if None in numbers else sum(numbers)
 
 
 _REASONS: Mapping[str, tuple[Kind, str]] = {

@@ -207,7 +207,7 @@ def without_failures(record: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
         return record
     failures = [failure_in(run["response"]) if isinstance(run.get("response"), str) else "" for run in runs]
-    if all(not failure or run.get("outcome") == "failed" for failure, run in zip(failures, runs, strict=True)):
+    if not [run for failure, run in zip(failures, runs, strict=True) if failure and run.get("outcome") != "failed"]:
         return record
     graded = [
         {"response": run["response"], "outcome": "failed", "error": failure} if failure else run

@@ -1,6 +1,7 @@
 """What is imported is declared in pyproject.toml, and what is declared is imported."""
 
 import ast
+import functools
 import os
 import sys
 import tomllib
@@ -14,7 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REAL_MODEL = ROOT / "requirements" / "real_model.txt"  # installed by itself
-DISTRIBUTIONS = packages_distributions()
+distributions_by_package = functools.cache(packages_distributions)
 
 
 def sources(folder: str) -> Iterator[Path]:
@@ -46,7 +47,7 @@ def declared(*lines: str) -> set[str]:
 
 def brought_by(package: str) -> set[str]:
     """Returns the names, in one spelling, of what installs a package; the package's own where it is missing here."""
-    return {canonicalize_name(name) for name in DISTRIBUTIONS.get(package, [package])}
+    return {canonicalize_name(name) for name in distributions_by_package().get(package, [package])}
 
 
 REQUIRED = declared(*PROJECT["project"]["dependencies"])
