@@ -8,13 +8,10 @@ import pytest
 from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import ScriptedChat, ScriptedLM, run_scripted
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from transformers import PreTrainedTokenizerFast
 
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import Thinking, handed_over, may_say_nothing, thinking_of
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing
 from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.text import NO_RESPONSE, answer_in
 
@@ -84,39 +81,6 @@ def test_an_empty_response_is_an_answer_only_where_no_error_can_hide_behind_it(m
     assert may_say_nothing(model, tokens=tokens) is expected
     assert handed_over("", may_be_empty=expected) == ("" if expected else NO_RESPONSE)
     assert handed_over(None, may_be_empty=True) == NO_RESPONSE
-
-
-def _template(begin, end, *, is_list=False):
-    content = "message.content[0].text" if is_list else "message.content"
-    return (
-        "{% for message in messages %}<|im_start|>{{ message.role }}\n"
-        f"{{% if message.reasoning_content %}}{begin}{{{{ message.reasoning_content }}}}{end}{{% endif %}}"
-        f"{{{{ {content} }}}}<|im_end|>\n{{% endfor %}}"
-        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("template", "marks"),
-    [
-        (_template("<ponder>\n", "\n</ponder>\n\n"), Thinking("<ponder>", "</ponder>")),
-        (_template("<|plan>mull\n", "<plan|>", is_list=True), Thinking("<|plan>mull", "<plan|>")),
-        (_template("", "<|done|>"), Thinking("", "<|done|>")),
-        (_template("<think>\n", "\n</think>\n\n"), None),
-        (_template("", "\n\n"), None),
-        ("{{ messages[0].content }}", None),
-        ("{{ raise_exception('no') }}", None),
-    ],
-)
-def test_the_marks_of_thinking_are_read_from_the_chat_template(template, marks):
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"a": 0}, "a")), chat_template=template)
-    thinking = thinking_of(SimpleNamespace(tokenizer=tokenizer))
-    assert thinking == marks
-    assert thinking_of(SimpleNamespace(processor=SimpleNamespace(tokenizer=tokenizer))) == marks
-    if thinking is not None:
-        response = f"{thinking.begin} A? {thinking.end}\nB"
-        assert answer_in(handed_over(response, may_be_empty=True, thinking=thinking)) == "B"
-    assert thinking_of(SimpleNamespace()) is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import run_scripted
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.harness import results as harness_results
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.records import Records
 from culture_tasks.judges.rubric.verdicts import Verdict
@@ -53,13 +52,6 @@ def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
         assert row["care_rating_nationwide,none"] == pytest.approx(mean(nationwide))
     assert not [key for key in row if "worldwide" in key]  # no question of that scope
     assert results["groups"]["care"]["care_rating,none"] == row["care_rating,none"]
-
-
-def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "many")
-    configs, better = {"mme": {"metric_list": []}}, {"mme": {}}
-    harness_results.write_results({"mme": None}, rows={}, configs=configs, better=better)
-    assert configs == {"mme": {"metric_list": []}}
 
 
 def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Scale
-from culture_tasks.harness.rows import TaskRecords, statistics_of, write_group_row, write_row
+from culture_tasks.harness.rows import TaskRecords, measured_together, write_group_row, write_row
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.settings import Settings
 
@@ -28,8 +28,7 @@ def scored(*scores):
 
 
 def number(records, name="x", metric=RATING):
-    task = TaskRecords(statistics_of([metric], "x", records), records)
-    return task.named(name).measured(task.of(task.named(name)))
+    return TaskRecords.of([metric], "x", records).numbers[name].measured()
 
 
 @pytest.fixture
@@ -83,8 +82,7 @@ def test_documents_that_share_a_cluster_are_no_independent_ones(min_coverage):
     records = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
     assert number(records).error == pytest.approx(1 / math.sqrt(6))
     values = [{**record, "values": {"y": record["score"]}} for record in records]
-    [further, *_] = statistics_of([MeanScore(name="y", scale=SCALE)], "x", values)
-    assert further.measured(values).error == number(records).error
+    assert number(values, "y", MeanScore(name="y", scale=SCALE)).error == number(records).error
     assert math.isnan(number(records[:2]).error)  # one cluster
     # scored verdicts 2 of 2, 0 of 1, 0 of 1
     verdicts = [of("a", 1.0), of("a", 1.0), of("b"), of("c")]
@@ -120,7 +118,8 @@ def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
 
 
 def group(tasks, *, by_size, metric=PLAIN, sizes=None):
-    return statistics_of([metric], "x", [])[0].of_group(tasks, by_size=by_size, sizes=sizes)
+    numbers = [TaskRecords.of([metric], "x", records).numbers["x"] for records in tasks]
+    return measured_together(numbers, by_size=by_size, sizes=sizes)
 
 
 def test_a_group_knows_which_clusters_its_tasks_share():
@@ -143,14 +142,14 @@ def test_a_group_weighs_items_or_tasks_and_the_rows_of_others_are_left_alone():
     assert group([one, two], by_size=True, metric=TOTAL) == (9.0, 3.0)
     assert group([one, two], by_size=False, metric=TOTAL) == (4.5, math.hypot(2.0, 1.0) / 2)
     assert group([one, two], by_size=True, metric=TOTAL, sizes=[3, 1]) == (3.75, math.hypot(6.0, 1.0) / 4)
-    ours, row = TaskRecords(statistics_of([TOTAL], "x", one), one), {"f1,none": 1.0}
-    assert [written.name for written in write_row(row, ours, "none")] == ["x"]
+    ours, row = TaskRecords.of([TOTAL], "x", one), {"f1,none": 1.0}
+    assert [written.name for written in write_row(row, ours)] == ["x"]
     assert row == {"x,none": 3.0, "x_stderr,none": 2.0, "f1,none": 1.0}
-    another = TaskRecords(statistics_of([PLAIN], "x", one), one)
+    another = TaskRecords.of([PLAIN], "x", one)
     for tasks, changed in (([ours, ours], {"x,none": 6.0, "x_stderr,none": 4.0}), ([ours, another], {}), ([], {})):
         before = {"x,none": 3.0, "x_stderr,none": "N/A", "f1,none": 1.0}
         written = dict(before)
-        write_group_row(written, tasks, {"x": True, "f1": True}, "none")
+        write_group_row(written, tasks, {"x": True, "f1": True})
         assert written == before | changed
 
 
@@ -160,7 +159,7 @@ def test_a_row_has_the_numbers_that_concern_its_records():
     for record in records:
         record["judge"] = {"backend": "lexical"}
     row = {}
-    write_row(row, TaskRecords(statistics_of([metric], "x", records), records), "none")
+    write_row(row, TaskRecords.of([metric], "x", records))
     names = [key.removesuffix(",none") for key in row if "_stderr" not in key]
     assert names == ["x_lexical", "x_lexical_brazil", "x_lexical_india", "x_coverage", "x_unscored"]
     assert row["x_lexical_brazil,none"] == 1.0

@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing
 from culture_tasks.harness.hooks import (
     NAME,
     Doc,
@@ -243,10 +243,10 @@ def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[I
             f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
             "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
         )
-    may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
+    may_be_empty = may_say_nothing(model)
     is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
     return [
-        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt="" if is_cut else request.args[0])
+        handed_over(answer, may_be_empty=may_be_empty, prompt="" if is_cut else request.args[0])
         for request, answer in zip(requests, answers, strict=True)
     ]
 
@@ -285,10 +285,7 @@ def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequen
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def _collect_results(accumulators: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         collected = original(accumulators, *args, **kwargs)
-        tasks = {
-            name: results.evaluated_task(accumulator["task"], accumulator["raw_metrics"])
-            for name, accumulator in accumulators.items()
-        }
+        tasks = {name: (found["task"], found["raw_metrics"]) for name, found in accumulators.items()}
         configs, better = collected.configs, collected.higher_is_better
         results.write_results(tasks, rows=collected.metrics, configs=configs, better=better)
         return collected
@@ -300,7 +297,6 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def aggregate_groups(collected: Any) -> Any:
         with results.without_errors(collected.metrics):
             collected = original(collected)
-        tasks = results.evaluated_tasks()
         for top_group in collected.groups.values():
             for group in (top_group, *top_group.get_all_groups()):
                 row = collected.metrics[group.name]
@@ -309,9 +305,7 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
                     for entry in group.aggregate_metric_list or ()
                     if any(key.startswith(f"{entry.metric},") for key in row)
                 }
-                members = [tasks.get(task.task_name) for task in group.get_all_tasks()]
-                results.write_group(row, members, weights)
-                results.mark(row, members)
+                row["alias"] += results.write_group(row, [task.task_name for task in group.get_all_tasks()], weights)
         return collected
 
     return aggregate_groups
