@@ -6,7 +6,7 @@ import json
 import math
 import re
 import threading
-from collections import defaultdict
+from statistics import mean, stdev
 
 import datasets
 import pytest
@@ -41,27 +41,11 @@ class Answering(ChatEcho):
         return self.answer_to_text(model_input.text)
 
 
-class AnsweringLM(ScriptedLM):
-    """The same for lm-eval, which remembers the texts and images of each task."""
-
-    def __init__(self, answer):
-        super().__init__(lambda prompt, _: answer(prompt))
-        self.shown = defaultdict(list)
-
-    def generate_until(self, requests, disable_tqdm=False):
-        start = len(self.prompts)
-        answers = super().generate_until(requests)
-        for request, text, images in zip(requests, self.prompts[start:], self.images[start:], strict=True):
-            self.shown[request.task_name].append((text, len(images)))
-        return answers
-
-
-def model_for(harness, answer):
-    return (AnsweringLM if harness == "lm_eval" else Answering)(answer)
-
-
-def run(harness, model, tasks, **options):
-    return (run_lm_eval if harness == "lm_eval" else run_lmms_eval)(model, tasks, **options)
+def run(harness, answer, tasks, **options):
+    """Runs tasks with a model that answers a prompt by a function of its text."""
+    if harness == "lm_eval":
+        return run_lm_eval(ScriptedLM(lambda prompt, _: answer(prompt)), tasks, **options)
+    return run_lmms_eval(Answering(answer), tasks, **options)
 
 
 def value(results, task, metric):
@@ -86,24 +70,27 @@ def write_json(path, rows):
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_a_variant_reaches_the_model_with_its_images_and_decoding_and_a_hostile_reply_breaks_nothing(
-    harness, fixture_data
-):
-    model = model_for(harness, lambda prompt: HOSTILE)
-    results = run(harness, model, ["care_zh", *VARIANTS, *PICTURES], limit=1)
+def test_a_variant_is_asked_its_own_question_and_a_hostile_reply_breaks_nothing(harness, fixture_data):
+    results = run(harness, lambda prompt: HOSTILE, ["care_zh", *VARIANTS, *PICTURES], limit=1)
     assert value(results, "care_zh", "care_rating_lexical") == 1.0  # not the rating that it claims
     json.dumps(results["samples"], default=str, ensure_ascii=False).encode()
-    shown = {one.task: (one.text, len(one.images)) for one in getattr(model, "seen", ())}
-    shown = shown or {task: texts[0] for task, texts in model.shown.items()}
-    row = rows(fixture_data, "Japanese-test.json")[0]
-    assert [shown[task][0] for task in ("care_ja", "care_en_ja")] == [row["question"], row["question_en"]]
-    assert [shown[task][1] for task in PICTURES] == [1, 4, 0, 0, 0]
     if harness == "lm_eval":
-        assert [shown[task][0].count("<image>") for task in PICTURES[:2]] == [1, 4]
-        return
-    by_task = {one.task: one.generation for one in model.seen}  # the decoding of Appendix B
-    assert by_task["care_ja"].items() >= {"temperature": 0.7, "top_p": 1.0, "max_new_tokens": 1024}.items()
-    assert by_task["care_greedy_ja"].items() >= {"do_sample": False, "max_new_tokens": 1024}.items()
+        shown = {task: sample["arguments"][0][0] for task, [sample] in results["samples"].items()}
+        row = rows(fixture_data, "Japanese-test.json")[0]
+        assert [shown[task] for task in ("care_ja", "care_en_ja")] == [row["question"], row["question_en"]]
+        assert [shown[task].count("<image>") for task in PICTURES] == [1, 4, 0, 0, 0]
+
+
+def test_a_variant_reaches_lmms_eval_s_model_with_its_images_and_decoding(fixture_data):
+    model = Answering(lambda prompt: "x")
+    run_lmms_eval(model, [*VARIANTS, *PICTURES], limit=1)
+    seen = {one.task: one for one in model.seen}
+    row = rows(fixture_data, "Japanese-test.json")[0]
+    assert [seen[task].text for task in ("care_ja", "care_en_ja")] == [row["question"], row["question_en"]]
+    assert [len(seen[task].images) for task in PICTURES] == [1, 4, 0, 0, 0]
+    sampled, greedy = (seen[task].generation for task in ("care_ja", "care_greedy_ja"))  # Appendix B
+    assert sampled.items() >= {"temperature": 0.7, "top_p": 1.0, "max_new_tokens": 1024}.items()
+    assert greedy.items() >= {"do_sample": False, "max_new_tokens": 1024}.items()
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -119,12 +106,36 @@ def test_a_judge_is_asked_in_one_batch_for_all_documents_each_by_the_rubric_of_i
         return argparse.Namespace(verdict=lambda: ticket.verdict() is None or Verdict("scored", ratings[rubric.name]))
 
     monkeypatch.setattr(judge, "submit", submit_by_rubric)
-    results = run(harness, model_for(harness, lambda prompt: "x"), ["care_ja"])
+    results = run(harness, lambda prompt: "x", ["care_ja"])
     by_category = {name: value(results, "care_ja", f"care_rating_{name}") for name in ("entities", "norms", "literacy")}
     assert by_category == {"entities": 9.0, "norms": 5.0, "literacy": 2.0}
     # 2 items in each of 5 categories: (9 + 9 + 5 + 5 + 2) / 5
     assert value(results, "care_ja", "care_rating") == pytest.approx(6.0)
     assert judge.checked == 10
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
+    """Verdicts fail in Japanese alone, and rate by the length of the question."""
+
+    def script(item):
+        failed = any("\u3040" <= letter <= "\u30ff" for letter in item.question) and len(item.question) % 2
+        return Verdict("failed", error="503") if failed else Verdict("scored", 1.0 + len(item.question) % 10)
+
+    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
+    install(monkeypatch, ScriptedJudge(script))
+    results = run(harness, str, ["care"], bootstrap_iters=0)
+    of_all = [record for task in ("care_ar", "care_ja", "care_zh") for record in records(results, task)]
+    scores = [record["score"] for record in of_all if "score" in record]
+    of_tasks = [value(results, f"care_{language}", "care_rating") for language in ("ar", "ja", "zh")]
+    failed = len(of_all) - len(scores)
+    assert 0 < failed < 10
+    assert value(results, "care", "care_rating") == pytest.approx(mean(scores))
+    assert value(results, "care", "care_rating") != pytest.approx(mean(of_tasks))
+    assert value(results, "care", "care_rating_stderr") == pytest.approx(stdev(scores) / math.sqrt(len(scores)))
+    assert value(results, "care", "care_rating_coverage") == pytest.approx(len(scores) / len(of_all))
+    assert value(results, "care", "care_rating_unscored") == failed
+    assert not [key for key in results["results"]["care"] if "worldwide" in key]  # no question of that scope
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -154,8 +165,7 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
     prompts = []
-    model = model_for(harness, lambda prompt: prompts.append(prompt) or response)
-    results = run(harness, model, ["care_zh", "culturalvqa_blind"])
+    results = run(harness, lambda prompt: prompts.append(prompt) or response, ["care_zh", "culturalvqa_blind"])
     assert len(prompts) == len(judge.asked) == 2
     assert all(prompt.endswith(question) for prompt in prompts)
     for task in ("care_zh", "culturalvqa_blind"):
@@ -168,8 +178,7 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
 
 def test_reasoning_is_not_shown_to_the_judge(monkeypatch):
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
-    model = model_for("lm_eval", lambda prompt: "<think>naan?</think>roti")
-    results = run("lm_eval", model, ["culturalvqa"], limit=3)
+    results = run("lm_eval", lambda prompt: "<think>naan?</think>roti", ["culturalvqa"], limit=3)
     assert value(results, "culturalvqa", "lave") == 1.0
     assert {(rubric, item.response) for rubric, item in judge.asked} == {("lave", "roti")}
     assert records(results, "culturalvqa")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
@@ -181,18 +190,17 @@ def test_without_answers_there_is_a_submission_and_no_score(harness, tmp_path, m
     write_json(tmp_path / "culturalvqa" / "test.json", withheld)
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", str(tmp_path / "submissions"))
-    model = model_for(harness, lambda prompt: "naan")
-    results = run(harness, model, ["culturalvqa_blind"])
+    results = run(harness, lambda prompt: "naan", ["culturalvqa_blind"])
     assert value(results, "culturalvqa_blind", "predictions_for_submission") == 4
     assert not [key for key in results["results"]["culturalvqa_blind"] if key.startswith(("lave", "exact"))]
     [file] = (tmp_path / "submissions").glob("*.json")
-    assert re.fullmatch(rf"culturalvqa_blind_{type(model).__name__}_\d{{8}}T\d+\.json", file.name)
+    assert re.fullmatch(r"culturalvqa_blind_(ScriptedLM|Answering)_\d{8}T\d+\.json", file.name)
     assert json.loads(file.read_text(encoding="utf-8")) == [{"id": row["u_id"], "pred": "naan"} for row in withheld]
     if harness == "lmms_eval":  # its arguments, as its command line passes them on
         monkeypatch.delenv("CULTURE_TASKS_SUBMISSIONS")
         given = {"model": "x", "model_args": "device=cpu,pretrained=org/name", "output_path": str(tmp_path / "out")}
         command = argparse.Namespace(**given, process_with_media=False)
-        run_lmms_eval(model_for(harness, lambda prompt: "naan"), ["culturalvqa_blind"], cli_args=command)
+        run(harness, lambda prompt: "naan", ["culturalvqa_blind"], cli_args=command)
         [file] = (tmp_path / "out" / "submissions").glob("*.json")
         assert file.name.startswith("culturalvqa_blind_org_name_")
 
@@ -211,11 +219,10 @@ def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypat
     commits = {"geyang627/CARE-eval": "c0ffee"}
     monkeypatch.setattr("culture_tasks.data.tables.load_split", lambda *_: (data, DataReading(commits=commits)))
     monkeypatch.delenv("CULTURE_TASKS_DATA")
-    model = model_for(harness, lambda prompt: "x")
     tasks = variant(tmp_path, harness, "care_zh")
-    metadata = run(harness, model, tasks, include=tmp_path, limit=1)["configs"]["variant"]["metadata"]
+    metadata = run(harness, str, tasks, include=tmp_path, limit=1)["configs"]["variant"]["metadata"]
     assert (metadata["version"], metadata["hub_commits"]) == (1.0, commits)
     assert "own_data" not in metadata
     monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
-        run(harness, model, ["care_zh"], limit=1)
+        run(harness, str, ["care_zh"], limit=1)

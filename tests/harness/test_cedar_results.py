@@ -27,10 +27,6 @@ def load(monkeypatch):
     return load
 
 
-def results(doc, responses, task="cedar_text"):
-    return scorer_of(task)(doc, responses)
-
-
 def languages_of(doc):
     return doc["prompt_language"], doc["language"]
 
@@ -49,16 +45,10 @@ def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_pat
 
 def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     [doc] = (doc for doc in load(tmp_path, "cedar_text_matrix") if (doc["id"], *languages_of(doc)) == ("2", "ar", "en"))
-    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_matrix")
+    record = scorer_of("cedar_text_matrix")(doc, [["<think>…</think> **حزن**\ud800"]])
     read = {"response": "<think>…</think> **حزن**\ufffd", "outcome": "scored", "label": "sadness"}
-    groups = {
-        "language": "en",
-        "prompt_language": "ar",
-        "pair": "prompt_ar_data_en",
-        "gold": "sadness",
-        "prediction": "sadness",
-        "supported": "True",
-    }
+    groups = {"language": "en", "prompt_language": "ar", "pair": "prompt_ar_data_en", "supported": "True"}
+    groups |= {"gold": "sadness", "prediction": "sadness"}
     expected = {"benchmark": "cedar", "metric": "acc", "item": "ar en 2", "cluster": "text 2", "groups": groups}
     expected |= {"score": 1.0, "runs": [read], "outcomes": {"scored": 1}, "references": ["sadness"]}
     expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text"}}
@@ -66,7 +56,7 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
     assert len(record["prompt_sha256"]) == 64
     for responses in ([""], [[""]]):
-        assert results(doc, responses, "cedar_text_en")["inputs"]["unparsed"] == ("en", "sadness", None)
+        assert scorer_of("cedar_text_en")(doc, responses)["inputs"]["unparsed"] == ("en", "sadness", None)
 
 
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):

@@ -10,6 +10,7 @@ from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import ScriptedChat, ScriptedLM, run_scripted
 
 from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.handing_over import handed_over, may_say_nothing
 from culture_tasks.judges.rubric.verdicts import Verdict
@@ -106,19 +107,11 @@ def test_an_answer_whose_thinking_lm_eval_has_cut_is_no_open_block(end, score, t
     assert run_lm_eval(model, tasks, include=tmp_path)["results"]["variant"]["acc,none"] == score
 
 
-def test_a_response_cache_of_lm_eval_keeps_no_failures(tmp_path):
-    cache = str(tmp_path / "cache")
-    model = ScriptedLM(first_fails(FAILED))
-    run_lm_eval(model, ["culturalbench_hard"], limit=4, use_cache=cache)
-    again = ScriptedLM(lambda doc: "False")
-    run_lm_eval(again, ["culturalbench_hard"], limit=4, use_cache=cache)
-    assert len(again.seen) == 1
-
-
-def test_a_response_cache_of_lmms_eval_keeps_no_failures(tmp_path):
-    model = ScriptedChat(first_fails(FAILED))
+@pytest.mark.parametrize(("run", "kind"), [(run_lm_eval, ScriptedLM), (run_lmms_eval, ScriptedChat)])
+def test_a_response_cache_keeps_no_failures(run, kind, tmp_path):
+    model = kind(first_fails(FAILED))
     for seen in (4, 5, 6):
-        run_lmms_eval(model, ["culturalbench_hard"], limit=4, use_cache=str(tmp_path))
+        run(model, ["culturalbench_hard"], limit=4, use_cache=str(tmp_path / "cache"))
         assert len(model.seen) == seen
 
 
@@ -134,3 +127,5 @@ def test_a_function_of_a_harness_has_each_extension_once():
     for extension in (loudly, twice, loudly, twice):
         extend(owner, "say", extension)
     assert owner.say() == "SAIDSAID"
+    with pytest.raises(CultureTasksError, match=r"found no whisper in harness.*version of the harness"):
+        extend(owner, "whisper", loudly)

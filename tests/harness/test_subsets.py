@@ -52,14 +52,10 @@ def test_a_draw_is_nested_has_the_order_of_the_task_and_says_the_chance_of_its_d
     assert loaded_task("care_zh").subset is None
 
 
-def test_questions_of_several_rows_are_drawn_whole(monkeypatch):
+def test_questions_of_several_rows_are_drawn_whole_and_other_texts_are_refused(monkeypatch):
     rows = documents(monkeypatch, "culturalbench_hard", "8")
-    assert len(rows) == 8
-    assert len({row["question_id"] for row in rows}) == 2
+    assert (len(rows), len({row["question_id"] for row in rows})) == (8, 2)
     assert loaded_task("culturalbench_hard").subset.items == 4
-
-
-def test_what_is_no_number_of_documents_is_refused(monkeypatch):
     for text in ("0", "-4", "4:", "4:x", "1/3", "40 %"):
         with pytest.raises(SettingsError, match=r"CULTURE_SUBSET=.*such as 400 or 400:7"):
             documents(monkeypatch, "care_zh", text)
@@ -99,7 +95,9 @@ def run(harness, tasks, **options):
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monkeypatch):
+def test_a_variant_that_chooses_documents_has_no_subset_and_requests_are_not_kept_by_its_name(
+    harness, tmp_path, monkeypatch
+):
     monkeypatch.setenv("CULTURE_SUBSET", "5")
     (tmp_path / "choose.py").write_text("def some(data):\n    return data.select(range(2))\n", encoding="utf-8")
     tasks = variant(tmp_path, harness, "care_zh")
@@ -107,10 +105,6 @@ def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monke
     file.write_text(file.read_text(encoding="utf-8") + "process_docs: !function choose.some\n", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"^variant: its process_docs leaves 2 of the 5 documents of the subset"):
         run(harness, tasks, include=tmp_path)
-
-
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_requests_are_not_kept_under_the_name_of_the_task(harness):
     with pytest.raises(SettingsError, match=r"^culturalbench_easy: --cache_requests keeps .* Leave the option out"):
         run(harness, ["culturalbench_easy"], cache_requests=True)
 

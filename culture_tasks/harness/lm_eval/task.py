@@ -44,10 +44,7 @@ BY_LIKELIHOOD = "multiple_choice"
 
 
 class Images(list[Any]):
-    """A document's images: a list that can't be cut short, and that knows which of them were looked at.
-
-    Copying or pickling it is looking at all of them: a model may hand its requests on.
-    """
+    """A document's images, which know whether they were looked at. Copying or pickling them is looking at all."""
 
     __slots__ = ("unseen",)
 
@@ -60,17 +57,8 @@ class Images(list[Any]):
 
     def __getitem__(self, key: Any) -> Any:
         found = range(len(self))[key]
-        if isinstance(found, range) and len(found) < len(self):
-            raise _missing_images_error(len(self), len(found))
         self.unseen.difference_update([found] if isinstance(found, int) else found)
         return super().__getitem__(key)
-
-
-def _missing_images_error(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
-    return ImagesNotShownError(
-        f"{task}: a document shows {count} images, and the model is given {limit} of them. "
-        f"Add max_images={count} to --model_args."
-    )
 
 
 def _images_of(request: Instance) -> Images:
@@ -81,7 +69,10 @@ def _images_of(request: Instance) -> Images:
 def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests if isinstance(limit, int) else ():
         if (count := len(_images_of(request))) > limit:
-            raise _missing_images_error(count, limit, str(request.task_name))
+            raise ImagesNotShownError(
+                f"{request.task_name}: a document shows {count} images, and the model is given {limit} of them. "
+                f"Add max_images={count} to --model_args."
+            )
 
 
 def refuse_examples(task: str, shots: int | None) -> None:
@@ -245,10 +236,9 @@ def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[I
         )
     may_be_empty = may_say_nothing(model)
     is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
-    return [
-        handed_over(answer, may_be_empty=may_be_empty, prompt="" if is_cut else request.args[0])
-        for request, answer in zip(requests, answers, strict=True)
-    ]
+    prompts = ["" if is_cut else request.args[0] for request in requests]
+    pairs = zip(answers, prompts, strict=True)
+    return [handed_over(answer, may_be_empty=may_be_empty, prompt=prompt) for answer, prompt in pairs]
 
 
 def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[str]:

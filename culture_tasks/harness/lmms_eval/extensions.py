@@ -17,7 +17,6 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from culture_tasks.harness import results
@@ -44,7 +43,7 @@ def extend_evaluation() -> None:
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
 
-    extend(evaluator, "evaluate", lambda original: results.with_run(_with_costs(original)))
+    extend(evaluator, "evaluate", lambda original: results.with_run(_with_handing_over(original)))
     extend(ResponseCache, "create", _with_documents)
     extend(ResponseCache, "_is_valid_response", _with_failures)
     extend(evaluator, "consolidate_results", _with_task_rows)
@@ -84,48 +83,42 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     return make_one_request
 
 
-def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_handing_over(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has a model hand its responses to our tasks over as files can hold them, and failures as such; adds its costs."""
+    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
+
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        model = kwargs.get("lm", args[0] if args else None)
-        with _handing_over(model):
+        model: Any = kwargs.get("lm", args[0] if args else None)
+        generate_until = model.generate_until
+
+        def answer(requests: Sequence[Any], *options: Any, **more: Any) -> list[Any]:
+            responses = generate_until(requests, *options, **more)
+            first = {request.task_name: request for request in requests}
+            ours = {name for name, request in first.items() if _is_ours(request)}
+            return [
+                clean(response) if request.task_name in ours else response
+                for request, response in zip(requests, responses, strict=True)
+            ]
+
+        def clean(response: Any) -> Any:
+            if response is None or isinstance(response, list):
+                return handed_over(response, may_be_empty=False)
+            text, counts = unwrap_generation_output(response)
+            may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
+            clean_text = handed_over(text, may_be_empty=may_be_empty)
+            return response if clean_text == text else GenerationResult(clean_text, counts)
+
+        model.generate_until = answer
+        try:
             evaluated = original(*args, **kwargs)
+        finally:
+            model.generate_until = generate_until
         costs = getattr(model, "costs", None)
         if evaluated is not None and isinstance(costs, ModelCosts):
             evaluated[KEY] = costs.model_dump(mode="json")
         return evaluated
 
     return evaluate
-
-
-@contextmanager
-def _handing_over(model: Any) -> Iterator[None]:
-    """Has a model hand its responses to our tasks over as files can hold them, and failures as such."""
-    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
-
-    original = model.generate_until
-
-    def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        responses = original(requests, *args, **kwargs)
-        first = {request.task_name: request for request in requests}
-        ours = {name for name, request in first.items() if _is_ours(request)}
-        return [
-            clean(response) if request.task_name in ours else response
-            for request, response in zip(requests, responses, strict=True)
-        ]
-
-    def clean(response: Any) -> Any:
-        if response is None or isinstance(response, list):
-            return handed_over(response, may_be_empty=False)
-        text, counts = unwrap_generation_output(response)
-        may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
-        clean_text = handed_over(text, may_be_empty=may_be_empty)
-        return response if clean_text == text else GenerationResult(clean_text, counts)
-
-    model.generate_until = generate_until
-    try:
-        yield
-    finally:
-        model.generate_until = original
 
 
 def _is_ours(request: Any) -> bool:
