@@ -282,11 +282,11 @@ def cluster_of(record: Record) -> Hashable:
     return record["benchmark"], record["cluster"]
 
 
-def _counts(records: Iterable[Record]) -> Floats:
+def _counts(records: Sequence[Record]) -> Floats:
     """Returns how many verdicts of each record were scored, and how many were asked for."""
-    outcomes = (record["outcomes"] for record in records)
-    counts = [(of_record.get("scored", 0), sum(of_record.values())) for of_record in outcomes]
-    return np.array(counts, dtype=np.float64).reshape(-1, 2)
+    scored = [record["outcomes"].get("scored", 0) for record in records]
+    requests = [sum(record["outcomes"].values()) for record in records]
+    return np.array([scored, requests], dtype=np.float64).T
 
 
 def unjudged(records: Iterable[Record]) -> int:

@@ -18,7 +18,6 @@ from culture_tasks.text import NO_RESPONSE, answer_in
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-HARNESSES = ("lm_eval", "lmms_eval")
 FAILED = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Error code: 500 - {'error': 'overloaded'}"
 
 
@@ -34,7 +33,6 @@ def first_fails(failure, answer=lambda doc: "tea"):
 
 
 @pytest.mark.parametrize("failure", [FAILED, None, "", " \n", "[LMMS_EVAL_BUDGET_EXCEEDED]"])
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_a_failed_response_is_neither_judged_nor_counted(harness, failure, monkeypatch, caplog):
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 8.0)))
     monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
@@ -47,7 +45,6 @@ def test_a_failed_response_is_neither_judged_nor_counted(harness, failure, monke
     assert "care_zh: 1 of 4 responses failed" in caplog.text
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_a_failed_response_is_no_wrong_choice_and_leaves_its_question_without_a_score(harness):
     target = task_named("culturalbench_hard").target
     _, results = run_scripted(harness, first_fails(FAILED, lambda doc: target(doc)), ["culturalbench_hard"])
@@ -57,7 +54,6 @@ def test_a_failed_response_is_no_wrong_choice_and_leaves_its_question_without_a_
     assert results["results"]["culturalbench_hard"]["acc,none"] == 1.0
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_an_unknown_mark_that_many_responses_begin_with_is_named_once(harness, caplog):
     _, results = run_scripted(harness, lambda doc: "<ponder>A or B?</ponder>tea", ["care_zh"], limit=4)
     assert "(unknown mark '<ponder>')" in results["results"]["care_zh"]["alias"]
