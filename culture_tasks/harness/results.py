@@ -148,7 +148,7 @@ def without_errors(rows: Mapping[str, Row]) -> Iterator[None]:
 def write_group(row: Row, members: Sequence[str], weight_by_size: Mapping[str, bool]) -> str:
     """Corrects the numbers of a group whose members are all ours, and returns what belongs behind its name."""
     ours = [task for name, task in _current_run().tasks.items() if name in members]
-    if ours and len(ours) == len(members):
+    if ours and len(ours) == len(set(members)):
         write_group_row(row, [task.numbers for task in ours], weight_by_size)
     return _marks(ours, "subsets" if any(task.loaded and task.loaded.subset for task in ours) else "")
 

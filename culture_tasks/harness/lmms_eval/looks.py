@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
-from culture_tasks.harness.session import Session, current_session
+from culture_tasks.harness.session import current_session
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-class _Looks:
-    """How many images of a document were handed out together, and the places of the images that weren't read."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.unseen = set(range(number))
-
-    def watch(self, image: Image, place: int) -> Image:
-        """Makes an image of this document tell when it is read: everything that reads pixels calls ``load`` first."""
-        image = image.copy()  # other documents may show the same one
-        load = image.load
-
-        def load_and_tell() -> Any:
-            self.unseen.discard(place)
-            return load()
-
-        image.load = load_and_tell  # type: ignore[method-assign]  # a subclass would be another type to some models
-        return image
-
-
-_looks: WeakKeyDictionary[Session, dict[int, _Looks]] = WeakKeyDictionary()
 
 
 def watch_images(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
@@ -44,22 +21,34 @@ def watch_images(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]
     of the messages). A document whose images nobody asks for has its answer from lmms-eval's cache, or from a model
     that reads no document at all, such as ``dummy``: it is scored.
     """
-    handed_out = list(images)
-    looks = _Looks(len(handed_out))
-    looks_by_key = _looks.setdefault(current_session(), {})
-    before = looks_by_key.get(_key(doc))
-    if handed_out and (before is None or before.unseen):
-        looks_by_key[_key(doc)] = looks
-    return [looks.watch(image, place) for place, image in enumerate(handed_out)]
+    copies = [image.copy() for image in images]  # other documents may show the same ones
+    unseen = set(range(len(copies)))
+    for index, image in enumerate(copies):
+        _watch(image, partial(unseen.discard, index))
+    looks, key = current_session().looks, _key(doc)
+    if copies and (key not in looks or looks[key][1]):
+        looks[key] = (len(copies), unseen)
+    return copies
+
+
+def _watch(image: Image, note: Callable[[], None]) -> None:
+    """Makes an image note that it is read: everything that reads pixels calls ``load`` first."""
+    load = image.load
+
+    def load_and_note() -> Any:
+        note()
+        return load()
+
+    image.load = load_and_note  # type: ignore[method-assign]  # a subclass would be another type to some models
 
 
 def refuse_unseen(doc: Mapping[str, Any]) -> None:
     """Refuses a document whose images were handed out and not all looked at."""
-    looks = _looks.get(current_session(), {}).get(_key(doc))
+    number, unseen = current_session().looks.get(_key(doc), (0, ()))
     with exit_on_error():
-        if looks is not None and looks.unseen:
+        if unseen:
             raise ImagesNotShownError(
-                f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
+                f"lmms-eval: the model looked at {number - len(unseen)} of {number} images of "
                 f"document {doc.get('id', '')!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
                 "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
             )
