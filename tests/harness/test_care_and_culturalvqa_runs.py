@@ -148,7 +148,7 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
         assert item.response == (response if harness == "lm_eval" else response.strip())  # lmms-eval strips it
 
 
-def test_reasoning_is_not_shown_to_the_judge(monkeypatch):
+def test_thinking_is_not_shown_to_the_judge(monkeypatch):
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
     _, results = run_scripted("lm_eval", lambda doc: "<think>naan?</think>roti", ["culturalvqa"], limit=3)
     assert value(results, "culturalvqa", "lave") == 1.0

@@ -13,7 +13,8 @@ from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.lmms_eval import looks, plugin
+from culture_tasks.harness.lmms_eval import plugin
+from culture_tasks.harness.lmms_eval.task import refuse_unseen, watch_images
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -71,11 +72,11 @@ def test_a_command_ends_with_the_message_and_an_answer_of_a_cache_is_scored(monk
 def test_every_way_to_read_pixels_counts_as_looking():
     for number, look in enumerate(WAYS_TO_LOOK):
         doc = {"id": str(number)}
-        [image] = looks.watch_images(doc, [Image.new("RGB", (8, 8))])
+        [image] = watch_images(doc, [Image.new("RGB", (8, 8))])
         with pytest.raises(ImagesNotShownError, match="0 of 1 images"):
-            looks.refuse_unseen(doc)
+            refuse_unseen(doc)
         look(image)
-        looks.refuse_unseen(doc)
+        refuse_unseen(doc)
 
 
 @pytest.mark.parametrize("kind", KINDS)
