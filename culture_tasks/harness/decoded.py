@@ -69,9 +69,6 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
     def _has_format(self) -> bool:
         return self._format_type is not None or self._format_columns is not None
 
-    def __copy__(self) -> datasets.Dataset:
-        return copy.deepcopy(self)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> datasets.Dataset:
         """Copies for a derived data set, which has other columns: the rows at hand aren't its rows."""
         derived = copy.deepcopy(self._plain)

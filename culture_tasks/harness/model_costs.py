@@ -14,18 +14,8 @@ KEY = "insertion_costs"
 class ModelCosts(BaseModel):
     """The costs of a run with knowledge insertion, in the quantities of CrossCult-KIBench's Table 4.
 
-    A quantity that wasn't measured, or that this run doesn't have, is None.
-
-    Attributes:
-        one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
-        answered: Prompts that were answered now, the plain model's among them; the answers of ``found`` were there.
-        request_ms: Milliseconds a request, a mean over ``requests``. One at a time: from the request to its answer. In
-            batches: all computing for routing and answers, divided by the requests that were answered.
-        insert_ms: Milliseconds an insertion, a mean over ``insertions``; in batches, without what was computed ahead.
-        train_ms: Milliseconds of fitting a training case.
-        train_gib: Peak memory in fitting, in GiB: of the GPUs of a process, or of the process on a CPU.
-        peak_gib: The same in evaluation.
-        parameters: Loaded parameters, in billions.
+    A quantity that wasn't measured, or that this run doesn't have, is None. Peak memory is that of the GPUs of a
+    process, or of the process on a CPU.
     """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
@@ -33,17 +23,19 @@ class ModelCosts(BaseModel):
     device: str
     ranks: int = 1
     batch_size: int = 1
-    one_at_a_time: bool = False
-    answered: int = 0
-    found: int = 0
+    one_at_a_time: bool = False  # every request was answered on its own: the only way to measure its latency
+    answered: int = 0  # prompts that were answered now, the plain model's among them
+    found: int = 0  # prompts whose answers were there
     requests: int = 0
     request_ms: float | None = None
+    """Mean over requests. One at a time: from the request to its answer. In batches: all computing for routing and
+    answers, divided by the requests that were answered."""
     insertions: int = 0
-    insert_ms: float | None = None
-    train_ms: float | None = None
-    train_gib: float | None = None
-    peak_gib: float | None = None
-    parameters: float | None = None
+    insert_ms: float | None = None  # mean over insertions; in batches, without what was computed ahead
+    train_ms: float | None = None  # fitting a training case
+    train_gib: float | None = None  # peak memory in fitting
+    peak_gib: float | None = None  # peak memory in evaluation
+    parameters: float | None = None  # loaded, in billions
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> ModelCosts | None:
@@ -75,17 +67,15 @@ def total_costs(parts: Sequence[ModelCosts]) -> ModelCosts:
     def highest(name: str) -> Any:
         return max((number for part in parts if (number := getattr(part, name)) is not None), default=None)
 
-    counts = ("answered", "found", "requests", "insertions")
+    summed = ("answered", "found", "requests", "insertions")
+    maximal = ("ranks", "batch_size", "train_ms", "train_gib", "peak_gib", "parameters")
     return parts[0].model_copy(
         update={
             "device": " + ".join(dict.fromkeys(part.device for part in parts)),
             "one_at_a_time": all(part.one_at_a_time for part in parts),
             "request_ms": mean("request_ms", "requests"),
             "insert_ms": mean("insert_ms", "insertions"),
-            **{name: sum(getattr(part, name) for part in parts) for name in counts},
-            **{
-                name: highest(name)
-                for name in ("ranks", "batch_size", "train_ms", "train_gib", "peak_gib", "parameters")
-            },
+            **{name: sum(getattr(part, name) for part in parts) for name in summed},
+            **{name: highest(name) for name in maximal},
         }
     )

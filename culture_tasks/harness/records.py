@@ -187,11 +187,6 @@ class Scorer:
         score = self.task.score(doc, [""])
         return None if score.rubric is None else (score.rubric, item_of(self._description(score), ""))
 
-    def cluster_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns the cluster of a document; its item where it has none."""
-        score = self.task.score(doc, [""])
-        return score.cluster or score.item
-
     def _description(self, score: Score) -> dict[str, Any]:
         """Returns the fields of a record that describe the document: all but the verdicts."""
         fields: dict[str, Any] = {

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import atexit
 import logging
+import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,16 +28,7 @@ from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs
 from culture_tasks.harness.loading import LoadedTask, loaded_task
 from culture_tasks.harness.records import OWN_DATA, RECORD, completed
-from culture_tasks.harness.rows import (
-    Record,
-    Row,
-    TaskRecords,
-    computed_from,
-    statistics_of,
-    unjudged,
-    write_group_row,
-    write_row,
-)
+from culture_tasks.harness.rows import Record, Row, TaskRecords, unjudged, write_group_row, write_row
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.text import failure_in, frequent_mark, opening_mark
@@ -49,10 +41,9 @@ COMMITS = "hub_commits"
 
 @dataclass(frozen=True)
 class EvaluatedTask:
-    """A task of ours that a harness has evaluated: its records, the filter of its responses, its data."""
+    """A task of ours that a harness has evaluated: its numbers, and its data."""
 
     numbers: TaskRecords
-    filter_name: str
     loaded: LoadedTask | None
 
     @cached_property
@@ -68,108 +59,14 @@ class EvaluatedTask:
     def _responses(self) -> Iterator[str]:
         return (run["response"] for record in self.numbers.records for run in record.get("runs", ()))
 
-
-def evaluated_task(task: Any, metrics: Mapping[tuple[str, str], Sequence[Record]]) -> EvaluatedTask | None:
-    """Returns a harness's task, or None if it isn't ours; a user's variant has the documents of the one it includes."""
-    name = name_of(task)
-    records = {filter_name: values for (metric, filter_name), values in metrics.items() if metric == RECORD}
-    if name is None or not records:
-        return None
-    definition, loaded = task_named(name), loaded_task(name)
-    size = loaded.subset.of_documents if loaded and loaded.subset else None
-    filter_name, values = next(iter(records.items()))  # those of other filters are of the same responses
-    whole = completed(values)
-    return EvaluatedTask(
-        TaskRecords(statistics_of(definition.metrics(), definition.metric, whole), whole, size), filter_name, loaded
-    )
-
-
-def write_results(
-    tasks: Mapping[str, EvaluatedTask | None],
-    *,
-    rows: Mapping[str, Row],
-    configs: dict[str, Any],
-    better: dict[str, Any],
-) -> None:
-    """Writes the rows of our tasks, and lets their metrics finish, such as write a file."""
-    harness_run = _harness_run.get(None)
-    if harness_run is None:  # a program called the harness's function before it was extended
-        _harness_run.set(harness_run := HarnessRun("", None))
-    for name, task in tasks.items():
-        if task is None:
-            continue
-        harness_run.tasks[name] = task
-        for key in [key for key in rows[name] if key.startswith((f"{RECORD},", f"{RECORD}_stderr"))]:
-            del rows[name][key]
-        better[name] = {metric: is_better for metric, is_better in better[name].items() if metric != RECORD}
-        for statistic in write_row(rows[name], task.numbers, task.filter_name):
-            better[name][statistic.name] = statistic.better
-            finish = getattr(statistic.metric, "finish", None)
-            if finish is not None and statistic.part is None:
-                run = Run(harness_run.model, harness_run.output, current_session().settings)
-                finish(computed_from(statistic, task.numbers.records)[0], name, run)
-        mark(rows[name], [task])
-        _warn_of_responses(name, task)
-        facts = (
-            {COMMITS: task.loaded.documents.reading.commits, OWN_DATA: task.loaded.documents.reading.differences}
-            if task.loaded
-            else {}
-        )
-        if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
-            configs[name] = {**configs[name], "metadata": (configs[name].get("metadata") or {}) | metadata}
-
-
-@contextmanager
-def without_errors(rows: Mapping[str, Row]) -> Iterator[None]:
-    """Hides our tasks' standard errors from a harness that pools them for a group: one document in each ends a run."""
-    ours = [rows[name] for name in evaluated_tasks() if name in rows]
-    hidden = [(row, key, row[key]) for row in ours for key in row if "_stderr," in key]
-    for row, key, _ in hidden:
-        row[key] = "N/A"
-    yield
-    for row, key, error in hidden:
-        row[key] = error
-
-
-def write_group(row: Row, members: Sequence[EvaluatedTask | None], weight_by_size: Mapping[str, bool]) -> None:
-    """Corrects the numbers of a group whose members are all ours, by their names, and its name."""
-    ours = [task for task in members if task is not None]
-    if ours and len(ours) == len(members):
-        write_group_row(row, [task.numbers for task in ours], weight_by_size, ours[0].filter_name)
-
-
-def mark(row: Row, tasks: Iterable[EvaluatedTask | None]) -> None:
-    """Adds to the name that a harness's table shows that a row is of the user's own data, or of subsets."""
-    tasks = list(tasks)
-    ours = [task for task in tasks if task is not None]
-    loaded = [task.loaded for task in ours if task.loaded is not None]
-    if any(task.documents.reading.differences for task in loaded):
-        row["alias"] += " (own data)"
-    if subsets := [task.subset for task in loaded if task.subset is not None]:
-        row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
-    marks = sum((task.marks for task in ours), start=Counter[str]())
-    if failed := sum(len(task.failures) for task in ours):
-        row["alias"] += f" ({failed} of {marks.total()} responses failed)"
-    if unknown := frequent_mark(marks):
-        row["alias"] += f" (unknown mark {unknown.mark!r:.30})"
-
-
-def _warn_of_responses(name: str, task: EvaluatedTask) -> None:
-    """Says, once for a task, how many of its responses failed, or begin with the same mark that isn't known."""
-    if task.failures:
-        _log.warning(
-            "%s: %d of %d responses failed, the first with %r. They aren't graded and count in no score. Run again "
-            "where the endpoint answers, with --use_cache for the others, or raise the limit of tokens where thinking "
-            "used it up.",
-            *(name, len(task.failures), task.marks.total(), task.failures[0][:120]),
-        )
-    if unknown := frequent_mark(task.marks):
-        _log.warning(
-            "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
-            "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "
-            "lmms-eval's --reasoning_tags.",
-            *(name, unknown.responses, task.marks.total(), unknown.mark),
-        )
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What a result file says of its data."""
+        if self.loaded is None:
+            return {}
+        reading = self.loaded.documents.reading
+        facts = {COMMITS: reading.commits, OWN_DATA: reading.differences}
+        return {key: dict(texts) for key, texts in facts.items() if texts}
 
 
 @dataclass
@@ -191,10 +88,100 @@ class HarnessRun:
 _harness_run: ContextVar[HarnessRun] = ContextVar("running")
 
 
-def evaluated_tasks() -> Mapping[str, EvaluatedTask]:
-    """Returns the tasks of ours that the current run of a harness has evaluated so far, by name."""
+def _current_run() -> HarnessRun:
+    """Returns the current run; where a program called the harness's function before it was extended, a nameless one."""
     harness_run = _harness_run.get(None)
-    return {} if harness_run is None else harness_run.tasks
+    if harness_run is None:
+        _harness_run.set(harness_run := HarnessRun("", None))
+    return harness_run
+
+
+def write_results(
+    tasks: Mapping[str, tuple[Any, Mapping[tuple[str, str], Sequence[Record]]]],
+    *,
+    rows: Mapping[str, Row],
+    configs: dict[str, Any],
+    better: dict[str, Any],
+) -> None:
+    """Writes the rows of our tasks, and lets their metrics finish, such as write a file.
+
+    ``tasks`` has a harness's task and its values by metric and filter. A user's variant has the documents of the task
+    that it includes; the records of several filters are of the same responses.
+    """
+    harness_run = _current_run()
+    for name, (harness_task, metrics) in tasks.items():
+        our_name = name_of(harness_task)
+        records = next((values for (metric, _), values in metrics.items() if metric == RECORD), None)
+        if our_name is None or not records:
+            continue
+        definition, loaded = task_named(our_name), loaded_task(our_name)
+        size = loaded.subset.of_documents if loaded and loaded.subset else None
+        numbers = TaskRecords.of(definition.metrics(), definition.metric, completed(records), size)
+        task = harness_run.tasks[name] = EvaluatedTask(numbers, loaded)
+        row = rows[name]
+        for key in [key for key in row if key.startswith((f"{RECORD},", f"{RECORD}_stderr"))]:
+            del row[key]
+        better[name] = {metric: is_better for metric, is_better in better[name].items() if metric != RECORD}
+        for number in write_row(row, numbers):
+            better[name][number.name] = number.better
+            finish = getattr(number.metric, "finish", None)
+            if finish is not None and not number.is_part:
+                finish(number.inputs()[0], name, Run(harness_run.model, harness_run.output, current_session().settings))
+        row["alias"] += _marks([task], "" if loaded is None else str(loaded.subset or ""))
+        _warn_of_responses(name, task)
+        if task.metadata:
+            configs[name] = {**configs[name], "metadata": (configs[name].get("metadata") or {}) | task.metadata}
+
+
+@contextmanager
+def without_errors(rows: Mapping[str, Row]) -> Iterator[None]:
+    """Hides our tasks' standard errors from a harness that pools them for a group: one document in each ends a run."""
+    ours = [rows[name] for name in _current_run().tasks if name in rows]
+    hidden = [(row, key, row[key]) for row in ours for key in row if "_stderr," in key]
+    for row, key, _ in hidden:
+        row[key] = "N/A"
+    yield
+    for row, key, error in hidden:
+        row[key] = error
+
+
+def write_group(row: Row, members: Sequence[str], weight_by_size: Mapping[str, bool]) -> str:
+    """Corrects the numbers of a group whose members are all ours, and returns what belongs behind its name."""
+    ours = [task for name, task in _current_run().tasks.items() if name in members]
+    if ours and len(ours) == len(set(members)):
+        write_group_row(row, [task.numbers for task in ours], weight_by_size)
+    return _marks(ours, "subsets" if any(task.loaded and task.loaded.subset for task in ours) else "")
+
+
+def _marks(tasks: Sequence[EvaluatedTask], subset: str) -> str:
+    """Returns what a harness's table says behind a name: own data, subsets, failures."""
+    loaded = [task.loaded for task in tasks if task.loaded is not None]
+    text = " (own data)" if any(task.documents.reading.differences for task in loaded) else ""
+    text += f" ({subset})" if subset else ""
+    marks = sum((task.marks for task in tasks), start=Counter[str]())
+    if failed := sum(len(task.failures) for task in tasks):
+        text += f" ({failed} of {marks.total()} responses failed)"
+    if unknown := frequent_mark(marks):
+        text += f" (unknown mark {unknown.mark!r:.30})"
+    return text
+
+
+def _warn_of_responses(name: str, task: EvaluatedTask) -> None:
+    """Says, once for a task, how many of its responses failed, or begin with the same mark that isn't known."""
+    if task.failures:
+        _log.warning(
+            "%s: %d of %d responses failed, the first with %r. They aren't graded and count in no score. Run again "
+            "where the endpoint answers, with --use_cache for the others, or raise the limit of tokens where thinking "
+            "used it up.",
+            *(name, len(task.failures), task.marks.total(), task.failures[0][:120]),
+        )
+    if unknown := frequent_mark(task.marks):
+        _log.warning(
+            "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
+            "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "
+            "lmms-eval's --reasoning_tags.",
+            *(name, unknown.responses, task.marks.total(), unknown.mark),
+        )
 
 
 command_output: ContextVar[str | None] = ContextVar("command_output")
@@ -242,16 +229,15 @@ def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     return evaluate_and_count
 
 
-_NAMES = ("pretrained", "model", "model_version", "model_name")
+# Of several, the first that a command line gives.
+_NAME = re.compile(r"(?:^|,)(?:pretrained|model|model_version|model_name)=([^,]+)")
 
 
 def _name_of(model: Any, command: Any) -> str:
     """Returns a model's name as its command line gives it, or as the model itself does, or the name of its class."""
-    arguments = getattr(command, "model_args", None) or ""
-    if not isinstance(arguments, Mapping):
-        arguments = dict(part.split("=", 1) for part in str(arguments).split(",") if "=" in part)
-    attributes = {name: getattr(model, name, None) for name in _NAMES}
+    if argument := _NAME.search(str(getattr(command, "model_args", None))):
+        return argument[1]
     inner = getattr(model, "model_args", None)  # vllm's in lm-eval
-    sources = (arguments, attributes, inner if isinstance(inner, Mapping) else {})
-    names = (source.get(name) for source in sources for name in _NAMES)
+    names = [getattr(model, name, None) for name in ("pretrained", "model", "model_version", "model_name")]
+    names.append(inner.get("model") if isinstance(inner, Mapping) else None)
     return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

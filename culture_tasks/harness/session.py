@@ -14,11 +14,12 @@ from culture_tasks.settings import Settings
 
 
 class Session:
-    """One evaluation: the user's settings, its judges, and whether the log has explained NaN scores."""
+    """One evaluation: the user's settings, its judges, and what it has seen so far."""
 
     def __init__(self, settings: Settings, judge_for: Callable[[str], Judge] | None = None) -> None:
         self.settings = settings
         self.has_explained_nan = False
+        self.looks: dict[int, tuple[int, set[int]]] = {}  # how many images of a document were handed out, and not read
         self._judge_for = judge_for or (lambda paper_model: shared_judge(settings, paper_model))
         self._judges: dict[str, Judge] = {}
 

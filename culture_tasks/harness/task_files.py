@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Tag, Task
@@ -35,9 +35,9 @@ def _task_file(task: Task, harness: Harness) -> str:
 
 
 def _group_file(group: Group, entries: Mapping[str, Entry], harness: Harness) -> str:
-    tasks = _tasks_below(group, entries)
+    task = _first_task(group, entries)
     lines = [f"group: {group.name}", "task:", *(f"  - {member}" for member in group.members)]
-    metrics = {metric.name: metric for metric in tasks[0].metrics()}
+    metrics = {metric.name: metric for metric in task.metrics()}
     if group.means:
         lines.append("aggregate_metric_list:")
     for name in group.means:
@@ -51,17 +51,14 @@ def _group_file(group: Group, entries: Mapping[str, Entry], harness: Harness) ->
             f"  - {{metric: {name}{ending}, aggregation: mean, weight_by_size: {by_size}{filters}}}"
             for ending in endings
         ]
-    return "\n".join([*lines, "metadata:", f"  version: {tasks[0].version}", ""])
+    return "\n".join([*lines, "metadata:", f"  version: {task.version}", ""])
 
 
-def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> Sequence[Task]:
-    tasks: list[Task] = []
-    for entry in (entries[member] for member in group.members if member in entries):
-        if isinstance(entry, Group):
-            tasks += _tasks_below(entry, entries)
-        elif isinstance(entry, Task):
-            tasks.append(entry)
-    return tasks
+def _first_task(group: Group, entries: Mapping[str, Entry]) -> Task:
+    """Returns the first task of a group or of its groups, whose metrics all of them have."""
+    first = entries[group.members[0]]
+    assert not isinstance(first, Tag)
+    return first if isinstance(first, Task) else _first_task(first, entries)
 
 
 def write_task_files_of_cultures() -> None:

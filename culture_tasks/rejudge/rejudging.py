@@ -20,14 +20,14 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs
 from culture_tasks.harness.records import PROBABILITY, RECORD, JudgedDocument, Records
-from culture_tasks.harness.rows import TaskRecords, statistics_of
+from culture_tasks.harness.rows import FILTER, TaskRecords
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.harness.subsets import Subset, structure_from
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.finding import UnusedFile, find
 from culture_tasks.results.logged_samples import JudgedSample, check_same_judge, judged_samples
-from culture_tasks.results.rows import FILTER, Regraded, keep_tasks, renew_groups, task_row
+from culture_tasks.results.rows import Regraded, keep_tasks, renew_groups, task_row
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     SAMPLED,
@@ -73,7 +73,7 @@ class TaskToGrade(NamedTuple):
         first = self.samples[0].record
         metric = metrics_of(self.name, first.benchmark, self.metric).get(self.metric)
         metric = metric or JudgedScore(name=self.metric, scale=first.scale)
-        return Regraded(self.metric, TaskRecords(statistics_of([metric], self.metric, records), records))
+        return Regraded(self.metric, TaskRecords.of([metric], self.metric, records))
 
 
 class RunToGrade(NamedTuple):
@@ -275,7 +275,7 @@ def _update(content: dict[str, Any], tasks: Sequence[TaskToGrade], records: Mapp
         better = content.setdefault("higher_is_better", {}).get(task.name, {})
         content["higher_is_better"][task.name] = {
             name: is_better for name, is_better in better.items() if not new.is_about(name)
-        } | {number.name: number.better for number in new.records.statistics if f"{number.name},{FILTER}" in row}
+        } | {name: number.better for name, number in new.records.numbers.items() if f"{name},{FILTER}" in row}
         if isinstance(config.get("metric_list"), list):
             config["metric_list"] = [{"metric": RECORD, "aggregation": str(Records()), "higher_is_better": True}]
         if task.subset is not None:

@@ -12,9 +12,6 @@ from culture_tasks.benchmarks.registry import entries
 from culture_tasks.harness.rows import LEXICAL, TaskRecords, write_group_row, write_row
 from culture_tasks.harness.subsets import Subset
 
-FILTER = "none"
-"""The filter of our tasks, as the keys of a row name it."""
-
 
 class Regraded(NamedTuple):
     """A task whose judged metric is worked out again, with the records that it is worked out from."""
@@ -35,7 +32,7 @@ class Regraded(NamedTuple):
 def task_row(old: Mapping[str, Any], task: Regraded) -> dict[str, Any]:
     """Returns the row of a task as its harness would write it; other entries of the old row stay."""
     row = {key: value for key, value in old.items() if not task.is_about(key)}
-    write_row(row, task.records, FILTER)
+    write_row(row, task.records)
     return row
 
 
@@ -56,8 +53,8 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, Regraded]) -> list
                 old = content[part][group]
                 row = {key: value for key, value in old.items() if not first.is_about(key)}
                 reported = {first.ending(key) for key in old if first.is_about(key)}
-                names = [number.name for number in first.records.statistics if first.ending(number.name) in reported]
-                write_group_row(row, [task.records for task in members], dict.fromkeys(names, by_size), FILTER)
+                names = [name for name in first.records.numbers if first.ending(name) in reported]
+                write_group_row(row, [task.records for task in members], dict.fromkeys(names, by_size))
                 content[part][group] = row
     return renewed_groups
 

@@ -1,16 +1,22 @@
-"""CEDAR in real runs of both harnesses, with models whose metrics are worked out by hand."""
+"""CEDAR's records and prompts, and its real runs, with models whose metrics are worked out by hand."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
-from support.cedar_data import said, write_folder
+from support.cedar_data import row, said, write_folder
 from support.scripted_models import run_scripted
 
-from culture_tasks.benchmarks.cedar.labels import PAIRS
+from culture_tasks.benchmarks.cedar.documents import prompt_file
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, PAIRS
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.lm_eval import task as lm
+from culture_tasks.harness.lmms_eval import task as lmms
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.records import scorer_of
 
-HARNESSES = ["lm_eval", "lmms_eval"]
 # Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
 # are unparsed. Gold: happiness 7, sadness 6, embarrassment 1, fear 1. Predicted: happiness 6 (ar 2, en, es, hi, zh),
 # sadness 3 (en, es, zh), anger 2 (ja), surprise 1 (zh).
@@ -73,7 +79,6 @@ OF_CHINESE = {
     "lsrqb_q2": -1 / 3,
     "lsrqb_q3": 0.0,
 }
-VALUES_OF_CHINESE = {name: value for name, value in OF_CHINESE.items() if "_stderr" not in name}
 
 
 def reported(results, task):
@@ -97,23 +102,22 @@ def data(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_every_metric_is_the_one_worked_out_by_hand(harness, data):
     matrix = "cedar_multimodal_matrix"
     model, results = run_scripted(harness, said, ["cedar_text", "cedar_text_zh", "cedar_multimodal", matrix])
     found = reported(results, "cedar_text")
     agrees(found, POOLED)
     agrees(reported(results, "cedar_multimodal"), POOLED)
-    of_chinese = reported(results, "cedar_text_zh")
-    agrees(of_chinese, OF_CHINESE)
+    agrees(reported(results, "cedar_text_zh"), OF_CHINESE)
     unknown = {f"{name}_stderr" for name, value in found.items() if value != value}
     assert {name for name, value in found.items() if value == "N/A"} == {"acc_var_stderr", *unknown}
     assert not {name for name in found if name.startswith("top2")}  # the data have no minority labels
 
     # The replies to a pair are those in its data language, so its numbers are, too.
     numbers = reported(results, matrix)
+    values = {name: value for name, value in OF_CHINESE.items() if "_stderr" not in name}
     for pair in (pair for pair, languages in PAIRS.items() if languages[1] == "zh"):
-        agrees({name: numbers[f"{name}_{pair}"] for name in of_chinese if "_stderr" not in name}, VALUES_OF_CHINESE)
+        agrees({name: numbers[f"{name}_{pair}"] for name in values}, values)
     for sample in results["samples"][matrix]:
         groups = sample["record"]["groups"]
         assert PAIRS[groups["pair"]] == (groups["prompt_language"], groups["language"])
@@ -127,7 +131,6 @@ def test_every_metric_is_the_one_worked_out_by_hand(harness, data):
     assert [image.getpixel((0, 0)) for (image,) in shown] == [(20 * number, 99, 7) for number in range(3)]
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(harness, data, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en, es,hi,ar")
     model, results = run_scripted(harness, said, ["cedar_text", "cedar_text_zh"])
@@ -138,3 +141,53 @@ def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(
     records = [sample["record"] for sample in results["samples"]["cedar_text"]]
     assert len(model.seen) == len(records) + 3 == 15 + 3  # all are asked and logged
     assert {record["groups"]["language"] for record in records if "score" not in record} == {"ja", "sw", "zh"}
+
+
+def languages_of(doc):
+    return doc["prompt_language"], doc["language"]
+
+
+def test_languages_take_turns_and_images_stay_with_their_questions(data):
+    text = load_for_evaluation("cedar_text")
+    assert text["language"] == [*LANGUAGES, *LANGUAGES, "zh"]
+    assert text["id"] == ["1"] * 7 + ["2"] * 7 + ["3"]
+    assert load_for_evaluation("cedar_text_zh")["id"] == ["1", "2", "3"]
+    matrix = load_for_evaluation("cedar_multimodal_matrix")
+    assert list(map(languages_of, matrix))[:49] == list(product(LANGUAGES, LANGUAGES))
+    assert [doc["image"].getpixel((0, 0))[0] for doc in matrix] == [0] * 49 + [20] * 49 + [40] * 7
+
+
+def test_a_record_says_all_that_a_later_reading_needs(data):
+    matrix = load_for_evaluation("cedar_text_matrix")
+    [doc] = (doc for doc in matrix if (doc["id"], *languages_of(doc)) == ("2", "ar", "en"))
+    record = scorer_of("cedar_text_matrix")(doc, [["<think>…</think> **حزن**\ud800"]])
+    read = {"response": "<think>…</think> **حزن**\ufffd", "outcome": "scored", "label": "sadness"}
+    groups = {"language": "en", "prompt_language": "ar", "pair": "prompt_ar_data_en", "supported": "True"}
+    groups |= {"gold": "sadness", "prediction": "sadness"}
+    expected = {"benchmark": "cedar", "metric": "acc", "item": "ar en 2", "cluster": "text 2", "groups": groups}
+    expected |= {"score": 1.0, "runs": [read], "outcomes": {"scored": 1}, "references": ["sadness"]}
+    expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text"}}
+    assert expected.items() <= record.items()
+    assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
+    assert len(record["prompt_sha256"]) == 64
+    for responses in ([""], [[""]]):
+        assert scorer_of("cedar_text_en")(doc, responses)["inputs"]["unparsed"] == ("en", "sadness", None)
+
+
+def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(data):
+    content = {"hi": [row(1, "hi", "awe") | {"narrative": "They write <image> on a wall."}, row(2, "hi", "awe")]}
+    write_folder(data, content, images=True)
+    written, doc = load_for_evaluation("cedar_multimodal_hi")
+    asked = prompt_file("hi", "multimodal").fill({"narrative": "N hi 2.", "question": "Q hi 2?"})
+    task = task_named("cedar_multimodal_hi")
+    (message,) = lmms.messages(task, doc)
+    scene, text = message["content"]
+    assert (scene["type"], scene["url"].mode, scene["url"].getpixel((0, 0))) == ("image", "RGB", (20, 99, 7))
+    assert text == {"type": "text", "text": asked}
+    assert lm.text(task, doc) == f"<image>\n{asked}"
+    (image,) = lm.images(task, doc)
+    assert image.getpixel((0, 0)) == (20, 99, 7)
+    text = lm.text(task, written)
+    assert text.count("<image>") == 1
+    assert "They write < image > on a wall." in text
+    assert lmms.text(task, written) == text.removeprefix("<image>\n")

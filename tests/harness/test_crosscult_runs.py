@@ -1,15 +1,22 @@
-"""CrossCult in real runs of both harnesses."""
+"""CrossCult's records, and its real runs: answers, base answers, facts, and what its judge is asked."""
 
 import math
 
+import pytest
 from PIL import Image
-from support.in_process import run_lm_eval, run_lmms_eval
+from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
+from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
+from culture_tasks.benchmarks.interface import responses_of
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.lmms_eval.task import messages
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.records import scorer_of
 
+SINGLE = "crosscult_single_reliability"
+LOCALITY = "crosscult_single_cross_scenario_locality"
 GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
 
 
@@ -82,19 +89,60 @@ def test_a_model_that_inserts_returns_both_answers_and_leaks_are_seen():
     assert value(results, "crosscult_retention", "judge_score_lexical") == 10.0
     logged = results["samples"]["crosscult_single_cross_language_locality"][0]
     assert logged["filtered_resps"] == [[*logged["resps"][0][0], "{}"]]
-    tasks = ["crosscult_single_cross_scenario_locality", "crosscult_sequential_locality"]
+    tasks = [LOCALITY, "crosscult_sequential_locality"]
     leaking = run_lmms_eval(Parrot(leaks=True), tasks)
     assert all(value(leaking, task, "rouge_l") < 30.0 for task in tasks)
     record = samples(leaking, tasks[0])[0]
     assert record["runs"][0]["response"] != record["references"][0]
 
 
-def test_lm_eval_runs_the_diagnostic(tiny_vlm):
-    arguments = {"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"}
-    results = run_lm_eval("hf-multimodal", ["crosscult_diagnostic"], model_args=arguments, limit=4, bootstrap_iters=0)
-    scores = results["results"]["crosscult_diagnostic"]
-    assert scores["judge_score_coverage,none"] == 1.0
-    assert 0.0 <= scores["rouge_l,none"] <= 100.0
-    assert "rouge_l_ethical,none" not in scores  # none of the four cases is ethical
-    records = [sample["record"] for sample in results["samples"]["crosscult_diagnostic"]]
-    assert [record["groups"]["language"] for record in records] == ["en", "zh", "ar", "en"]
+def record_of(task, doc, *runs):
+    return scorer_of(task)(doc, Insertions().apply([list(runs)], docs=None))
+
+
+@pytest.mark.parametrize(
+    ("runs", "answers"),
+    [
+        (["a", "b"], [("a", "a"), ("b", "b")]),
+        ([["a", "b"], ["c", "d"]], [("a", "b"), ("c", "d")]),
+        ([["a", "b", '{"activated": 0}'], ["c", "d", "{}"]], [("a", "b"), ("c", "d")]),
+        ([None], [("", "")]),
+    ],
+)
+def test_every_response_becomes_an_answer_and_a_base_answer(runs, answers):
+    filtered = Insertions().apply([runs], docs=None)[0]
+    for passed_on in ([filtered], [text.strip() for text in filtered]):  # by lm-eval, by lmms-eval
+        answered = score(load_for_evaluation(LOCALITY)[0], responses_of(passed_on))
+        assert answered.responses == [text for text, _ in answers]
+        assert answered.references == (answers[0][1],)
+    with pytest.raises(ValueError, match="a list of 4; expected"):
+        Insertions().apply([[["a", "b", "{}", "d"]]], docs=None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "base", "rouge"),
+    [
+        ("whatever it says", "whatever it says", 100.0),  # an ordinary model, which has one answer
+        (["a b c d", "a b x y"], "a b x y", 50.0),  # L = 2 of 4 and 4 tokens
+        ("", "", 100.0),
+    ],
+)
+def test_in_locality_an_answer_is_compared_with_that_before_the_insertion(answer, base, rouge):
+    record = record_of(LOCALITY, load_for_evaluation(LOCALITY)[0], answer)
+    assert record["values"] == {"rouge_l": pytest.approx(rouge)}
+    if answer:
+        assert record["references"] == [base]
+        assert record["runs"][0]["response"] == (answer if isinstance(answer, str) else answer[0])
+
+
+def test_a_record_holds_all_that_other_tables_and_a_regrading_need():
+    single = load_for_evaluation(SINGLE)[0]
+    record = record_of(SINGLE, single, "x")
+    assert (record["item"], record["cluster"]) == (single["id"], single["scenario"])
+    assert record["data"] == {name: single[name] for name in ("data", "draw")}
+    groups = {name: single[name] for name in ("role", "topic", "partition", "language")}
+    assert record["groups"].items() >= {**groups, "after": "1"}.items()
+    facts = {name: single[name] for name in ("case_id", "setting", "scenario", "order", "step")}
+    assert record["facts"].items() >= facts.items()
+    assert (record["values"], record["question"]) == ({"rouge_l": 0.0}, single["question"])
+    assert (record["judge_language"], record["judge"]["rubric"]) == ("Chinese", "crosscult")

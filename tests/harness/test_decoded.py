@@ -56,4 +56,4 @@ def test_what_is_derived_from_it_is_what_is_derived_from_any(data, derive):
 def test_documents_are_what_arrow_would_give(name):
     loaded = load_for_evaluation(name)
     assert type(loaded) is DecodedDataset
-    assert list(loaded) == list(copy.copy(loaded))
+    assert list(loaded) == list(copy.deepcopy(loaded))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from importlib.machinery import ModuleSpec
 from itertools import repeat
 from types import ModuleType
@@ -35,19 +33,15 @@ SYSTEM, SEVERAL = "crosscult_diagnostic", "culturalvqa_fewshot"
 
 
 class Stock(NamedTuple):
-    """A model class of lmms-eval, by its name for ``--model``.
-
-    With its arguments, and with those of ours that ``docs/insertion.md`` names beside it, it shows the model the same
-    as ours in the tasks that are alike.
-    """
+    """A model class of lmms-eval, its arguments, and those of ours that ``docs/insertion.md`` names beside it."""
 
     name: str
     arguments: str = "device=cpu,device_map=cpu"
     ours: str = ""
-    alike: tuple[str, ...] = (SYSTEM, SEVERAL)
+    alike: tuple[str, ...] = (SYSTEM, SEVERAL)  # the tasks in which both show the model the same
 
 
-STOCK: Mapping[str, Stock] = {
+STOCK = {
     "internvl": Stock("internvl_hf", ours="min_patches=1,max_patches=12"),
     "qwen2_5_vl": Stock("qwen2_5_vl", ours="min_pixels=200704,max_pixels=1605632"),
     # These add a system message where the task has none.
@@ -68,21 +62,6 @@ STOCK: Mapping[str, Stock] = {
 }
 
 
-class Call(NamedTuple):
-    """A request as a processor was given it, and the model's inputs; those are left out of a batch of several."""
-
-    text: str
-    images: int
-    ids: tuple[int, ...]
-    inputs: Mapping[str, torch.Tensor]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """The checkpoint of a family, saved once."""
-    return cache(lambda name: save_family(name, tmp_path_factory.mktemp(name)))
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory, fixture_data):
     """The bundled data with images of one size."""
@@ -95,7 +74,8 @@ def pictures(tmp_path_factory, fixture_data):
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch):
+def environment(monkeypatch, pictures):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(pictures))
     decord = ModuleType("decord")  # which lmms-eval imports for videos
     decord.VideoReader = decord.cpu = None
     decord.__spec__ = ModuleSpec("decord", None)
@@ -109,39 +89,37 @@ def environment(monkeypatch):
 
 
 @contextmanager
-def recorded(name: str) -> Iterator[list[Call]]:
-    """Notes each request that a family's processor is given."""
-    processor, calls = type(family(name).processor), []
-    original = processor.__call__
+def recorded(name):
+    """Notes the token ids, the images and, unless they are of a batch, the inputs of each text of a processor.
+
+    Each image has one placeholder in its prompt, and a prompt begins once.
+    """
+    processor, calls = family(name).processor, {}
+    original = type(processor).__call__
+    placeholder, begin = getattr(processor, "boi_token", processor.image_token), processor.tokenizer.bos_token_id
 
     def note(self, images=None, text=None, **options):
         inputs = original(self, images=images, text=text, **options)
         prompts = [text] if isinstance(text, str) else text
         nested = bool(images) and isinstance(images[0], list)
-        for number, (prompt, ids) in enumerate(zip(prompts, inputs["input_ids"], strict=True)):
-            shown = images[number] if nested else images or []
-            calls.append(Call(prompt, len(shown), tuple(map(int, ids)), dict(inputs) if len(prompts) == 1 else {}))
+        for number, (prompt, ids) in enumerate(zip(prompts, inputs["input_ids"].tolist(), strict=True)):
+            shown = len(images[number] if nested else images or [])
+            assert prompt.count(placeholder) == shown
+            assert begin is None or ids.count(begin) == 1
+            calls[prompt] = (ids, shown, dict(inputs) if len(prompts) == 1 else {})
         return inputs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processor, "__call__", note)
+        patch.setattr(type(processor), "__call__", note)
         yield calls
+    assert sorted(shown for _, shown, _ in calls.values()) == [1, 1, 4, 4]
 
 
-def run(model, arguments, tasks, **options):
-    results = run_lmms_eval(model, tasks, model_args=",".join(filter(None, arguments)), bootstrap_iters=0, **options)
-    return {task: [sample["resps"][0][0] for sample in results["samples"][task]] for task in tasks}
-
-
-def check_placeholders(name, calls):
-    """Each image has one placeholder in its prompt, and a prompt begins once."""
-    processor = family(name).processor
-    placeholder = getattr(processor, "boi_token", processor.image_token)
-    begin = processor.tokenizer.bos_token_id
-    assert calls
-    for call in calls:
-        assert call.text.count(placeholder) == call.images
-        assert begin is None or call.ids.count(begin) == 1
+def run(model, *arguments):
+    results = run_lmms_eval(
+        model, [SYSTEM, SEVERAL], model_args=",".join(filter(None, arguments)), bootstrap_iters=0, limit=2
+    )
+    return {task: [sample["resps"][0][0].strip() for sample in samples] for task, samples in results["samples"].items()}
 
 
 def rendered(name, task, doc):
@@ -152,34 +130,28 @@ def rendered(name, task, doc):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(pictures))
-    tasks = [SYSTEM, SEVERAL]
-    stock = STOCK.get(name)
-    arguments = [f"pretrained={folders(name)}", "device=cpu", "answers=off", stock.ours if stock else ""]
-    with recorded(name) as calls:
-        answers = run("knowledge_insertion", arguments, tasks, limit=2)
-    docs = [(task, load_for_evaluation(task)[number]) for task in tasks for number in range(2)]
+def test_the_model_is_shown_each_prompt_and_image_once(name, tmp_path):
+    folder, stock = save_family(name, tmp_path), STOCK.get(name)
+    with recorded(name) as ours:
+        answers = run(
+            "knowledge_insertion", f"pretrained={folder}", "device=cpu", "answers=off", stock.ours if stock else ""
+        )
+    docs = [(task, load_for_evaluation(task)[number]) for task in (SYSTEM, SEVERAL) for number in range(2)]
     prompts = {rendered(name, task, doc): (task, doc) for task, doc in docs}
-    ours = {call.text: call for call in calls}
     assert ours.keys() == prompts.keys()
-    check_placeholders(name, calls)
-    assert sorted(call.images for call in ours.values()) == [1, 1, 4, 4]
     if stock is None:
         return
-    with recorded(name) as calls:
-        theirs = run(stock.name, [f"pretrained={folders(name)}", stock.arguments], tasks, limit=2)
-    check_placeholders(name, calls)
-    assert sorted(call.images for call in calls) == [1, 1, 4, 4]
-    shown = {call.text: call for call in calls}
+    with recorded(name) as shown:
+        theirs = run(stock.name, f"pretrained={folder}", stock.arguments)
     for text, (task, doc) in prompts.items():
         if task in stock.alike:
-            assert shown[text].ids == ours[text].ids
-            assert shown[text].inputs.keys() == ours[text].inputs.keys() > set()
-            for key, value in ours[text].inputs.items():
-                assert torch.equal(torch.as_tensor(shown[text].inputs[key]), torch.as_tensor(value))
+            (ids, _, inputs), (their_ids, _, their_inputs) = ours[text], shown[text]
+            assert their_ids == ids
+            assert their_inputs.keys() == inputs.keys() > set()
+            for key, value in inputs.items():
+                assert torch.equal(torch.as_tensor(their_inputs[key]), torch.as_tensor(value))
         prompt = task_named(task).prompt(doc)
         texts = [part for part in (prompt.system, *prompt.parts) if isinstance(part, str)]
         assert sum(all(part.strip() in one for part in texts) for one in shown) == 1
     for task in stock.alike:
-        assert [reply.strip() for reply in theirs[task]] == answers[task]
+        assert theirs[task] == answers[task]

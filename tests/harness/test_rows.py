@@ -6,7 +6,7 @@ import math
 import pytest
 
 from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Scale
-from culture_tasks.harness.rows import TaskRecords, statistics_of, write_group_row, write_row
+from culture_tasks.harness.rows import TaskRecords, measured_together, write_group_row, write_row
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.settings import Settings
 
@@ -28,8 +28,7 @@ def scored(*scores):
 
 
 def number(records, name="x", metric=RATING):
-    task = TaskRecords(statistics_of([metric], "x", records), records)
-    return task.named(name).measured(task.of(task.named(name)))
+    return TaskRecords.of([metric], "x", records).numbers[name].measured()
 
 
 @pytest.fixture
@@ -41,86 +40,79 @@ def min_coverage():
     return set_to
 
 
-def test_failed_verdicts_are_left_out_of_the_mean(min_coverage):
-    min_coverage(0.5)
-    assert number(scored(1, 0, None, 1)).value == pytest.approx(2 / 3)  # (1 + 0 + 1) / 3, not / 4
+def run_scores(*runs):
+    return [of(str(place), 1.0, run_scores=list(scores)) for place, scores in enumerate(runs)]
+
+
+NAN = math.nan
+REFUSED = [*scored(1, None), of("8", outcomes={"refused": 1}), of("9", outcomes={"refused": 1})]
+# The mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(1 / (1 - 1/2) + 2 · 1/4 / (1 - 1/4)) / 4.
+SHARED = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
+REGIONS = [(1.0, "iran"), (0.0, "iran"), (1.0, "iran"), (0.0, "iran"), (1.0, "china"), (1.0, "china")]
+BY_REGION = [of(str(place), score, groups={"region": region}) for place, (score, region) in enumerate(REGIONS)]
+EQUAL = MeanScore(name="x", scale=SCALE, groups={"region": ("iran", "china")}, equal_groups="region")
+LEAST = MeanScore(name="x", scale=SCALE, per_cluster=min)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "records", "value", "error"),
+    [
+        ("x", RATING, scored(1, 0, None, 1), 2 / 3, 1 / 3),  # (1 + 0 + 1) / 3, not / 4; variance 1/3, over 3
+        ("x", RATING, scored(1, 2, 3), 2, 1 / math.sqrt(3)),  # sample variance 1
+        ("x", RATING, scored(1), 1, NAN),
+        ("x", RATING, [], NAN, NAN),
+        ("x", RATING, scored(None), NAN, NAN),
+        ("x_coverage", RATING, REFUSED, 0.25, math.sqrt(0.25 * 0.75 / 4)),
+        ("x_coverage", RATING, [], NAN, NAN),
+        ("x_unscored", RATING, [*REFUSED, of("10", outcomes={"scored": 2, "unparsable": 1})], 4, NAN),
+        ("x_unscored", RATING, scored(1), 0, NAN),
+        # Documents that share a cluster are no independent ones.
+        ("x", RATING, SHARED, 0.5, 1 / math.sqrt(6)),
+        ("x", RATING, SHARED[:2], 1, NAN),  # one cluster
+        (
+            "y",
+            MeanScore(name="y", scale=SCALE),
+            [{**one, "values": {"y": one["score"]}} for one in SHARED],
+            0.5,
+            6**-0.5,
+        ),
+        ("x_coverage", RATING, [of("a", 1.0), of("a", 1.0), of("b"), of("c")], 0.5, 1 / math.sqrt(6)),
+        # "a" is all right, "b" isn't, of "c" a verdict is missing: 1 of 2; their deviation is sqrt(1/2), over sqrt(2)
+        ("x", ALL_RIGHT, [of("a", 1.0), of("b", 1.0), of("c", 1.0), of("b", 0.0), of("c"), of("a", 1.0)], 0.5, 0.5),
+        # A response failed: its cluster has no score. A document that doesn't count is no part of its cluster.
+        ("x", LEAST, [of("a", 1.0), of("a"), of("c", 1.0), of("c", 0.0)], 0, NAN),
+        ("x", LEAST, [of("a", 1.0), of("a", outcomes={"scored": 1}), of("c", 1.0), of("c", 0.0)], 0.5, 0.5),
+        # Run means 2, 3, 7 over two documents; their mean 4, squares 4 + 1 + 9 = 14, / 2 = 7.
+        ("x_run_sd", RATING, run_scores([1, 2, 9], [3, 4, 5]), math.sqrt(7), NAN),
+        # A failed run is left out of that run. Run 1: (1 + 3) / 2 = 2, run 2: 4 alone.
+        ("x_run_sd", RATING, run_scores([1, None], [3, 4]), math.sqrt(2), NAN),
+        ("x_run_sd", RATING, scored(1), NAN, NAN),
+        ("x_run_sd", RATING, run_scores([1]), NAN, NAN),
+        ("x_run_sd", RATING, run_scores([1, None]), NAN, NAN),
+        # Groups that weigh the same: means 1/2 and 1; errors sqrt(1/3 / 4) and 0, over 2 regions.
+        ("x", EQUAL, BY_REGION, 0.75, math.sqrt(1 / 12) / 2),
+        ("x_iran", EQUAL, BY_REGION, 0.5, math.sqrt(1 / 12)),
+    ],
+)
+def test_a_number_and_its_error_are_those_worked_out_by_hand(min_coverage, name, metric, records, value, error):
+    min_coverage(0.0)
+    assert number(records, name, metric) == pytest.approx((value, error), nan_ok=True)
 
 
 def test_a_mean_with_too_little_coverage_is_nan_and_the_log_says_once_what_to_do(min_coverage, caplog):
     records = scored(*[1] * 18, None, None)  # 18 / 20 = 0.9 < 0.95
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            value, error = number(records)
-            assert math.isnan(value + error)
+            assert all(map(math.isnan, number(records)))
     [message] = [record.getMessage() for record in caplog.records]
     assert "18 of 20" in message
     assert "rejudge" in message
-    min_coverage(0.9)
-    assert number(records).value == 1
-
-
-def test_coverage_and_counts(min_coverage):
-    records = [*scored(1, None), of("8", outcomes={"refused": 1}), of("9", outcomes={"refused": 1})]
-    assert number(records, "x_coverage") == (0.25, pytest.approx(math.sqrt(0.25 * 0.75 / 4)))
-    assert number([*records, of("10", outcomes={"scored": 2, "unparsable": 1})], "x_unscored").value == 4
-    assert number(scored(1), "x_unscored").value == 0
-    assert math.isnan(number([], "x_coverage").value)
     assert number(scored(*[1] * 19, None)).value == 1  # 19 / 20 = 0.95, the bound, is enough
 
 
-def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):
-    assert number(scored(1, 2, 3)).error == pytest.approx(1 / math.sqrt(3))  # sample variance 1
-    assert math.isnan(number(scored(1)).error)
-    min_coverage(0.0)
-    for records in ([], scored(None)):
-        value, error = number(records)
-        assert math.isnan(value + error)
-
-
-def test_documents_that_share_a_cluster_are_no_independent_ones(min_coverage):
-    min_coverage(0.0)
-    # the mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(1 / (1 - 1/2) + 2 · 1/4 / (1 - 1/4)) / 4
-    records = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
-    assert number(records).error == pytest.approx(1 / math.sqrt(6))
-    values = [{**record, "values": {"y": record["score"]}} for record in records]
-    [further, *_] = statistics_of([MeanScore(name="y", scale=SCALE)], "x", values)
-    assert further.measured(values).error == number(records).error
-    assert math.isnan(number(records[:2]).error)  # one cluster
-    # scored verdicts 2 of 2, 0 of 1, 0 of 1
-    verdicts = [of("a", 1.0), of("a", 1.0), of("b"), of("c")]
-    assert number(verdicts, "x_coverage").error == pytest.approx(1 / math.sqrt(6))
-
-
-def run_scores(*runs):
-    return [of(str(place), 1.0, run_scores=list(scores)) for place, scores in enumerate(runs)]
-
-
-def test_spread_is_the_deviation_of_the_run_means():
-    # run means 2, 3, 7 over two documents; their mean 4, squares 4 + 1 + 9 = 14, / 2 = 7
-    assert number(run_scores([1, 2, 9], [3, 4, 5]), "x_run_sd").value == pytest.approx(math.sqrt(7))
-    # A failed run is left out of that run. Run 1: (1 + 3) / 2 = 2, run 2: 4 alone; deviation of 2 and 4 is sqrt(2)
-    assert number(run_scores([1, None], [3, 4]), "x_run_sd").value == pytest.approx(math.sqrt(2))
-    for too_few in ([], scored(1), run_scores([1]), run_scores([1, None])):
-        assert math.isnan(number(too_few, "x_run_sd").value)
-
-
-def test_a_cluster_with_a_failed_verdict_has_no_score(min_coverage):
-    min_coverage(0.5)
-    # "a" is all right, "b" isn't, of "c" a verdict is missing: 1 of 2; their deviation is sqrt(1/2), over sqrt(2)
-    records = [of("a", 1.0), of("b", 1.0), of("c", 1.0), of("b", 0.0), of("c"), of("a", 1.0)]
-    assert number(records, metric=ALL_RIGHT) == (0.5, pytest.approx(0.5))
-
-
-def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
-    metric = MeanScore(name="x", scale=SCALE, per_cluster=min)
-    rows = [of("a", 1.0), of("a"), of("c", 1.0), of("c", 0.0)]
-    assert number(rows, metric=metric).value == 0.0  # a response failed: its cluster has no score
-    rows[1]["outcomes"] = {"scored": 1}
-    assert number(rows, metric=metric).value == 0.5
-
-
 def group(tasks, *, by_size, metric=PLAIN, sizes=None):
-    return statistics_of([metric], "x", [])[0].of_group(tasks, by_size=by_size, sizes=sizes)
+    numbers = [TaskRecords.of([metric], "x", records).numbers["x"] for records in tasks]
+    return measured_together(numbers, by_size=by_size, sizes=sizes)
 
 
 def test_a_group_knows_which_clusters_its_tasks_share():
@@ -143,14 +135,14 @@ def test_a_group_weighs_items_or_tasks_and_the_rows_of_others_are_left_alone():
     assert group([one, two], by_size=True, metric=TOTAL) == (9.0, 3.0)
     assert group([one, two], by_size=False, metric=TOTAL) == (4.5, math.hypot(2.0, 1.0) / 2)
     assert group([one, two], by_size=True, metric=TOTAL, sizes=[3, 1]) == (3.75, math.hypot(6.0, 1.0) / 4)
-    ours, row = TaskRecords(statistics_of([TOTAL], "x", one), one), {"f1,none": 1.0}
-    assert [written.name for written in write_row(row, ours, "none")] == ["x"]
+    ours, row = TaskRecords.of([TOTAL], "x", one), {"f1,none": 1.0}
+    assert [written.name for written in write_row(row, ours)] == ["x"]
     assert row == {"x,none": 3.0, "x_stderr,none": 2.0, "f1,none": 1.0}
-    another = TaskRecords(statistics_of([PLAIN], "x", one), one)
+    another = TaskRecords.of([PLAIN], "x", one)
     for tasks, changed in (([ours, ours], {"x,none": 6.0, "x_stderr,none": 4.0}), ([ours, another], {}), ([], {})):
         before = {"x,none": 3.0, "x_stderr,none": "N/A", "f1,none": 1.0}
         written = dict(before)
-        write_group_row(written, tasks, {"x": True, "f1": True}, "none")
+        write_group_row(written, tasks, {"x": True, "f1": True})
         assert written == before | changed
 
 
@@ -160,20 +152,7 @@ def test_a_row_has_the_numbers_that_concern_its_records():
     for record in records:
         record["judge"] = {"backend": "lexical"}
     row = {}
-    write_row(row, TaskRecords(statistics_of([metric], "x", records), records), "none")
+    write_row(row, TaskRecords.of([metric], "x", records))
     names = [key.removesuffix(",none") for key in row if "_stderr" not in key]
     assert names == ["x_lexical", "x_lexical_brazil", "x_lexical_india", "x_coverage", "x_unscored"]
     assert row["x_lexical_brazil,none"] == 1.0
-
-
-def test_groups_that_weigh_the_same_make_the_mean_of_their_means():
-    metric = MeanScore(name="x", scale=SCALE, groups={"region": ("iran", "china")}, equal_groups="region")
-    records = [
-        of(str(place), score, groups={"region": region})
-        for place, (score, region) in enumerate(
-            [(1.0, "iran"), (0.0, "iran"), (1.0, "iran"), (0.0, "iran"), (1.0, "china"), (1.0, "china")]
-        )
-    ]
-    # means 1/2 and 1; errors sqrt(1/3 / 4) and 0, over 2 regions
-    assert number(records, metric=metric) == (0.75, pytest.approx(math.sqrt(1 / 12) / 2))
-    assert number(records, "x_iran", metric).value == 0.5

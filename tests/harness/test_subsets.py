@@ -2,22 +2,19 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
-from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.in_process import run_lmms_eval, variant
 from support.lmms_models import ChatEcho
 from support.reports import report_of
-from support.scripted_lm import ScriptedLM
-from support.written_runs import content, write_lm_eval, write_lmms_eval
+from support.scripted_models import run_scripted
+from support.written_runs import content, samples_of, write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.metrics.subsets import subset_interval
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -35,10 +32,6 @@ def write(harness, folder, tasks, model="toy", **options):
     return write_lmms_eval(folder, tasks, model=model, **options)
 
 
-def lines(path, pattern="*.jsonl"):
-    return [json.loads(line) for file in path.parent.glob(pattern) for line in file.read_text("utf-8").splitlines()]
-
-
 def test_a_draw_is_nested_has_the_order_of_the_task_and_says_the_chance_of_its_documents(monkeypatch):
     whole = [row["id"] for row in documents(monkeypatch, "care_zh", "")]
     assert loaded_task("care_zh").subset is None
@@ -52,20 +45,15 @@ def test_a_draw_is_nested_has_the_order_of_the_task_and_says_the_chance_of_its_d
     assert loaded_task("care_zh").subset is None
 
 
-def test_questions_of_several_rows_are_drawn_whole(monkeypatch):
+def test_questions_of_several_rows_are_drawn_whole_and_other_texts_are_refused(monkeypatch):
     rows = documents(monkeypatch, "culturalbench_hard", "8")
-    assert len(rows) == 8
-    assert len({row["question_id"] for row in rows}) == 2
+    assert (len(rows), len({row["question_id"] for row in rows})) == (8, 2)
     assert loaded_task("culturalbench_hard").subset.items == 4
-
-
-def test_what_is_no_number_of_documents_is_refused(monkeypatch):
     for text in ("0", "-4", "4:", "4:x", "1/3", "40 %"):
         with pytest.raises(SettingsError, match=r"CULTURE_SUBSET=.*such as 400 or 400:7"):
             documents(monkeypatch, "care_zh", text)
 
 
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(harness, monkeypatch, tmp_path):
     task = "normad_rule"
     write(harness, tmp_path / "whole", [task], model="whole")
@@ -75,7 +63,7 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     subset = Subset.read(read["configs"][task]["metadata"])
     assert (str(subset), read["n-samples"][task]["effective"]) == ("4 of 6", 4)
     assert "(4 of 6)" in read["results"][task]["alias"]
-    records = [line["record"] for line in lines(path)]
+    records = [sample["record"] for sample in samples_of(path, task)]
     assert {record["probability"] for record in records} == {4 / 6}
 
     monkeypatch.delenv("CULTURE_SUBSET")
@@ -92,27 +80,18 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     assert (test.n, test.difference) == (4, 0.0)
 
 
-def run(harness, tasks, **options):
-    if harness == "lm_eval":
-        return run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), tasks, **options)
-    return run_lmms_eval(ChatEcho(), tasks, **options)
-
-
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monkeypatch):
+def test_a_variant_that_chooses_documents_has_no_subset_and_requests_are_not_kept_by_its_name(
+    harness, tmp_path, monkeypatch
+):
     monkeypatch.setenv("CULTURE_SUBSET", "5")
     (tmp_path / "choose.py").write_text("def some(data):\n    return data.select(range(2))\n", encoding="utf-8")
     tasks = variant(tmp_path, harness, "care_zh")
     file = tmp_path / "variant.yaml"
     file.write_text(file.read_text(encoding="utf-8") + "process_docs: !function choose.some\n", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"^variant: its process_docs leaves 2 of the 5 documents of the subset"):
-        run(harness, tasks, include=tmp_path)
-
-
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_requests_are_not_kept_under_the_name_of_the_task(harness):
+        run_scripted(harness, str, tasks, include=tmp_path)
     with pytest.raises(SettingsError, match=r"^culturalbench_easy: --cache_requests keeps .* Leave the option out"):
-        run(harness, ["culturalbench_easy"], cache_requests=True)
+        run_scripted(harness, str, ["culturalbench_easy"], cache_requests=True)
 
 
 def test_lmms_eval_s_response_cache_tells_subsets_apart(tmp_path, monkeypatch, fixture_data):

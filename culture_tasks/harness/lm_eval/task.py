@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing
 from culture_tasks.harness.hooks import (
     NAME,
     Doc,
@@ -44,10 +44,7 @@ BY_LIKELIHOOD = "multiple_choice"
 
 
 class Images(list[Any]):
-    """A document's images: a list that can't be cut short, and that knows which of them were looked at.
-
-    Copying or pickling it is looking at all of them: a model may hand its requests on.
-    """
+    """A document's images, which know whether they were looked at. Copying or pickling them is looking at all."""
 
     __slots__ = ("unseen",)
 
@@ -60,17 +57,8 @@ class Images(list[Any]):
 
     def __getitem__(self, key: Any) -> Any:
         found = range(len(self))[key]
-        if isinstance(found, range) and len(found) < len(self):
-            raise _missing_images_error(len(self), len(found))
         self.unseen.difference_update([found] if isinstance(found, int) else found)
         return super().__getitem__(key)
-
-
-def _missing_images_error(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
-    return ImagesNotShownError(
-        f"{task}: a document shows {count} images, and the model is given {limit} of them. "
-        f"Add max_images={count} to --model_args."
-    )
 
 
 def _images_of(request: Instance) -> Images:
@@ -81,7 +69,10 @@ def _images_of(request: Instance) -> Images:
 def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests if isinstance(limit, int) else ():
         if (count := len(_images_of(request))) > limit:
-            raise _missing_images_error(count, limit, str(request.task_name))
+            raise ImagesNotShownError(
+                f"{request.task_name}: a document shows {count} images, and the model is given {limit} of them. "
+                f"Add max_images={count} to --model_args."
+            )
 
 
 def refuse_examples(task: str, shots: int | None) -> None:
@@ -243,12 +234,11 @@ def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[I
             f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
             "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
         )
-    may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
+    may_be_empty = may_say_nothing(model)
     is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
-    return [
-        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt="" if is_cut else request.args[0])
-        for request, answer in zip(requests, answers, strict=True)
-    ]
+    prompts = ["" if is_cut else request.args[0] for request in requests]
+    pairs = zip(answers, prompts, strict=True)
+    return [handed_over(answer, may_be_empty=may_be_empty, prompt=prompt) for answer, prompt in pairs]
 
 
 def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[str]:
@@ -285,10 +275,7 @@ def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequen
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def _collect_results(accumulators: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         collected = original(accumulators, *args, **kwargs)
-        tasks = {
-            name: results.evaluated_task(accumulator["task"], accumulator["raw_metrics"])
-            for name, accumulator in accumulators.items()
-        }
+        tasks = {name: (found["task"], found["raw_metrics"]) for name, found in accumulators.items()}
         configs, better = collected.configs, collected.higher_is_better
         results.write_results(tasks, rows=collected.metrics, configs=configs, better=better)
         return collected
@@ -300,7 +287,6 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def aggregate_groups(collected: Any) -> Any:
         with results.without_errors(collected.metrics):
             collected = original(collected)
-        tasks = results.evaluated_tasks()
         for top_group in collected.groups.values():
             for group in (top_group, *top_group.get_all_groups()):
                 row = collected.metrics[group.name]
@@ -309,9 +295,7 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
                     for entry in group.aggregate_metric_list or ()
                     if any(key.startswith(f"{entry.metric},") for key in row)
                 }
-                members = [tasks.get(task.task_name) for task in group.get_all_tasks()]
-                results.write_group(row, members, weights)
-                results.mark(row, members)
+                row["alias"] += results.write_group(row, [task.task_name for task in group.get_all_tasks()], weights)
         return collected
 
     return aggregate_groups

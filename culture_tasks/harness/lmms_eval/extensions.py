@@ -17,12 +17,11 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import check_engine, extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge, loaded_task
@@ -44,7 +43,7 @@ def extend_evaluation() -> None:
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
 
-    extend(evaluator, "evaluate", lambda original: results.with_run(_with_costs(original)))
+    extend(evaluator, "evaluate", lambda original: results.with_run(_with_handing_over(original)))
     extend(ResponseCache, "create", _with_documents)
     extend(ResponseCache, "_is_valid_response", _with_failures)
     extend(evaluator, "consolidate_results", _with_task_rows)
@@ -84,48 +83,42 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     return make_one_request
 
 
-def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_handing_over(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has a model hand its responses to our tasks over as files can hold them, and failures as such; adds its costs."""
+    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
+
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        model = kwargs.get("lm", args[0] if args else None)
-        with _handing_over(model):
+        model: Any = kwargs.get("lm", args[0] if args else None)
+        generate_until = model.generate_until
+
+        def answer(requests: Sequence[Any], *options: Any, **more: Any) -> list[Any]:
+            responses = generate_until(requests, *options, **more)
+            first = {request.task_name: request for request in requests}
+            ours = {name for name, request in first.items() if _is_ours(request)}
+            return [
+                clean(response) if request.task_name in ours else response
+                for request, response in zip(requests, responses, strict=True)
+            ]
+
+        def clean(response: Any) -> Any:
+            if response is None or isinstance(response, list):
+                return handed_over(response, may_be_empty=False)
+            text, counts = unwrap_generation_output(response)
+            may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
+            clean_text = handed_over(text, may_be_empty=may_be_empty)
+            return response if clean_text == text else GenerationResult(clean_text, counts)
+
+        model.generate_until = answer
+        try:
             evaluated = original(*args, **kwargs)
+        finally:
+            model.generate_until = generate_until
         costs = getattr(model, "costs", None)
         if evaluated is not None and isinstance(costs, ModelCosts):
             evaluated[KEY] = costs.model_dump(mode="json")
         return evaluated
 
     return evaluate
-
-
-@contextmanager
-def _handing_over(model: Any) -> Iterator[None]:
-    """Has a model hand its responses to our tasks over as files can hold them, and failures as such."""
-    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
-
-    original, thinking = model.generate_until, thinking_of(model)
-
-    def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        responses = original(requests, *args, **kwargs)
-        first = {request.task_name: request for request in requests}
-        ours = {name for name, request in first.items() if _is_ours(request)}
-        return [
-            clean(response) if request.task_name in ours else response
-            for request, response in zip(requests, responses, strict=True)
-        ]
-
-    def clean(response: Any) -> Any:
-        if response is None or isinstance(response, list):
-            return handed_over(response, may_be_empty=False)
-        text, counts = unwrap_generation_output(response)
-        may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
-        clean_text = handed_over(text, may_be_empty=may_be_empty, thinking=thinking)
-        return response if clean_text == text else GenerationResult(clean_text, counts)
-
-    model.generate_until = generate_until
-    try:
-        yield
-    finally:
-        model.generate_until = original
 
 
 def _is_ours(request: Any) -> bool:
@@ -163,7 +156,7 @@ def _with_failures(original: Callable[..., bool]) -> Callable[..., bool]:
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
-        tasks = {output.task_name: results.evaluated_task(output.task, output.sample_metrics) for output in outputs}
+        tasks = {output.task_name: (output.task, output.sample_metrics) for output in outputs}
         results.write_results(tasks, rows=rows, configs=configs, better=better)
         return rows, samples, configs, versions, shots, better
 
@@ -174,19 +167,17 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
         with results.without_errors(rows):
             consolidated = original(rows, versions, task_dict)
-        tasks = results.evaluated_tasks()
         for group, names in _groups(task_dict):
-            row, members = rows[group.group_name], [tasks.get(name) for name in names]
+            row = rows[group.group_name]
             weights = {
                 key.partition(",")[0]: entry["weight_by_size"]
                 for entry in group.config["aggregate_metric_list"] or ()
                 for key in row
                 if "," in key and "_stderr" not in key and entry["metric"] in key
             }
-            results.write_group(row, members, weights)
-            label = {"alias": group.group_alias or group.group_name}
-            results.mark(label, members)
-            group._config.group_alias = label["alias"]  # lmms-eval names a group by its file, not by its row
+            marks = results.write_group(row, names, weights)
+            # lmms-eval names a group by its file, not by its row.
+            group._config.group_alias = f"{group.group_alias or group.group_name}{marks}"
         return consolidated
 
     return consolidate_group_results

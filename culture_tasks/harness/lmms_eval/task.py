@@ -1,15 +1,19 @@
-"""The task class of our lmms-eval tasks, for chat and simple model types."""
+"""The task class of our lmms-eval tasks, for chat and simple model types.
+
+A document whose model wasn't shown all of its images has no score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import datasets
 from lmms_eval.api.task import ConfigurableMessagesTask, ConfigurableTask
 
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness.decoded import DecodedDataset
 from culture_tasks.harness.hooks import (
     NAME,
@@ -21,12 +25,11 @@ from culture_tasks.harness.hooks import (
     name_of,
     with_defaults,
 )
-from culture_tasks.harness.lmms_eval.looks import refuse_unseen, watch_images
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, task_type
 from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.prompts import Message, conversation, images_first, render_prompt
 from culture_tasks.harness.records import RECORD, scorer_of
-from culture_tasks.harness.session import start_prediction
+from culture_tasks.harness.session import current_session, start_prediction
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -73,6 +76,51 @@ def defaults(task: Task) -> dict[str, Any]:
         },
         "process_results": Hook(task, record),
     }
+
+
+def watch_images(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
+    """Returns a document's images, which remember whether they are looked at.
+
+    Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out
+    of the messages). A document whose images nobody asks for has its answer from lmms-eval's cache, or from a model
+    that reads no document at all, such as ``dummy``: it is scored.
+    """
+    copies = [image.copy() for image in images]  # other documents may show the same ones
+    unseen = set(range(len(copies)))
+    for index, image in enumerate(copies):
+        _watch(image, partial(unseen.discard, index))
+    looks, key = current_session().looks, _key(doc)
+    if copies and (key not in looks or looks[key][1]):
+        looks[key] = (len(copies), unseen)
+    return copies
+
+
+def _watch(image: Image, note: Callable[[], None]) -> None:
+    """Makes an image note that it is read: everything that reads pixels calls ``load`` first."""
+    load = image.load
+
+    def load_and_note() -> Any:
+        note()
+        return load()
+
+    image.load = load_and_note  # type: ignore[method-assign]  # a subclass would be another type to some models
+
+
+def refuse_unseen(doc: Mapping[str, Any]) -> None:
+    """Refuses a document whose images were handed out and not all looked at."""
+    number, unseen = current_session().looks.get(_key(doc), (0, ()))
+    with exit_on_error():
+        if unseen:
+            raise ImagesNotShownError(
+                f"lmms-eval: the model looked at {number - len(unseen)} of {number} images of "
+                f"document {doc.get('id', '')!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
+                "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
+            )
+
+
+def _key(doc: Mapping[str, Any]) -> int:
+    """Returns the key of a document: its short values, since variants of a question have the same id."""
+    return hash(tuple(str(value) for name, value in doc.items() if isinstance(value, (str, int)) or name == "examples"))
 
 
 class CultureTask(ConfigurableMessagesTask):  # type: ignore[misc, no-any-unimported, unused-ignore]
