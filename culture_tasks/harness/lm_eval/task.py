@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import (
     NAME,
     Doc,
@@ -234,11 +234,13 @@ def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[I
             f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
             "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
         )
-    may_be_empty = may_say_nothing(model)
+    may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
     is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
     prompts = ["" if is_cut else request.args[0] for request in requests]
-    pairs = zip(answers, prompts, strict=True)
-    return [handed_over(answer, may_be_empty=may_be_empty, prompt=prompt) for answer, prompt in pairs]
+    return [
+        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt=prompt)
+        for answer, prompt in zip(answers, prompts, strict=True)
+    ]
 
 
 def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import check_engine, extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge, loaded_task
@@ -89,7 +89,7 @@ def _with_handing_over(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         model: Any = kwargs.get("lm", args[0] if args else None)
-        generate_until = model.generate_until
+        generate_until, thinking = model.generate_until, thinking_of(model)
 
         def answer(requests: Sequence[Any], *options: Any, **more: Any) -> list[Any]:
             responses = generate_until(requests, *options, **more)
@@ -105,7 +105,7 @@ def _with_handing_over(original: Callable[..., Any]) -> Callable[..., Any]:
                 return handed_over(response, may_be_empty=False)
             text, counts = unwrap_generation_output(response)
             may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
-            clean_text = handed_over(text, may_be_empty=may_be_empty)
+            clean_text = handed_over(text, may_be_empty=may_be_empty, thinking=thinking)
             return response if clean_text == text else GenerationResult(clean_text, counts)
 
         model.generate_until = answer
