@@ -144,6 +144,8 @@ def test_a_group_weighs_items_or_tasks_and_the_rows_of_others_are_left_alone():
         written = dict(before)
         write_group_row(written, tasks, {"x": True, "f1": True})
         assert written == before | changed
+    write_group_row(row, [TaskRecords.of([TOTAL], "x", [])], {"x": True})
+    assert row == {"f1,none": 1.0}  # no record concerns the number
 
 
 def test_a_row_has_the_numbers_that_concern_its_records():
