@@ -135,6 +135,12 @@ class Settings(BaseModel):
             raise ValueError('it is not a JSON object, such as {"top_p": 0.9}')
         if fixed := [name for name in _NOT_IN_EXTRA_BODY if name in parameters]:
             raise ValueError(f"it may not set {', '.join(fixed)}, which is fixed (the limit of tokens is max_tokens)")
+        limit = parameters.get("max_tokens")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise ValueError(f"max_tokens is {limit!r}; expected a whole number of at least 1, or null")
+        temperature = parameters.get("temperature")
+        if temperature is not None and (not isinstance(temperature, int | float) or temperature < 0.0):
+            raise ValueError(f"temperature is {temperature!r}; expected a number of at least 0, or null")
         return json.dumps(parameters, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -145,6 +151,11 @@ class Settings(BaseModel):
             SettingsError: If a variable has a value that is not allowed, or a name is unknown.
         """
         environ = os.environ if environment is None else environment
+        if Path("culture-tasks.toml").exists():
+            raise SettingsError(
+                "culture-tasks.toml: settings are read from environment variables alone. Set the variables that "
+                "docs/settings.md names (judge = … is CULTURE_JUDGE), and remove the file."
+            )
         names = [name for name in variables() if name.startswith("CULTURE_")]
         if unknown := sorted(name for name in environ if name not in names and _is_meant_for_us(name, names)):
             raise SettingsError(

@@ -65,6 +65,11 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
         *(("CULTURE_JUDGE_EXTRA_BODY", body, "not a JSON object") for body in ("[1]", '{"a": NaN}', "[" * 100_000)),
         ("CULTURE_JUDGE_EXTRA_BODY", '{"model": "x"}', "may not set model"),
+        *(
+            ("CULTURE_JUDGE_EXTRA_BODY", f'{{"max_tokens": {limit}}}', "expected a whole number of at least 1, or null")
+            for limit in ("0", "-4", "1e400", '"abc"')
+        ),
+        ("CULTURE_JUDGE_EXTRA_BODY", '{"temperature": "hot"}', "expected a number of at least 0, or null"),
         ("CULTURE_JUDGE_EXTRA_BODY", '{"max_completion_tokens": 2}', "limit of tokens is max_tokens"),
     ],
 )
@@ -120,3 +125,10 @@ def test_the_proxy_is_the_environment_s_for_the_address(monkeypatch):
     with pytest.raises(SettingsError, match="ALL_PROXY names a proxy by socks5://") as caught:
         Settings.proxy_for("http://api.example.org/v1")
     assert "word" not in str(caught.value)
+
+
+def test_a_settings_file_of_an_earlier_version_is_not_passed_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "culture-tasks.toml").write_text("judge_budget = 5", encoding="utf-8")
+    with pytest.raises(SettingsError, match="environment variables alone"):
+        Settings.from_environment({})

@@ -38,6 +38,8 @@ def _file(options: argparse.Namespace) -> Path:
     file: Path | None = options.file or Settings.from_environment().cache_file
     if file is None:
         raise SettingsError("CULTURE_JUDGE_CACHE=off: there is no cache. Unset it, or name a file with --file.")
+    if options.file is not None and not file.exists():
+        raise SettingsError(f"cache: --file {file}: no such file.")
     return file
 
 

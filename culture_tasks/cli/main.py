@@ -28,7 +28,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
     "report": ("report:register", "write tables over all models and benchmarks"),
     "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
-    "agreement": ("agreement:register", "compare judges with people"),
+    "agreement": ("agreement:register", "compare a judge with people"),
     "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, or merge several"),
     "insertion": ("insertion:register", "fit a method of knowledge insertion, and list the methods"),

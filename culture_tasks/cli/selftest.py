@@ -22,9 +22,11 @@ twenty clearly right or wrong answers. It takes minutes. Exit status 1: somethin
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    model = "model type of a harness, such as hf, hf-multimodal, vllm, internvl_hf or local-chat-completions"
+    model = (
+        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for an API like OpenAI's"
+    )
     parser.add_argument("--model", metavar="TYPE", help=model)
-    arguments = "as the harness takes them, such as pretrained=…"
+    arguments = "as a harness takes them, such as pretrained=…; for endpoint model=NAME,base_url=ADDRESS"
     parser.add_argument("--model-args", "--model_args", default="", metavar="ARGS", help=arguments)
     harness = "harness that loads the model (default: lm_eval where it has the type)"
     parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=harness)

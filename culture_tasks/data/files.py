@@ -105,8 +105,8 @@ def read_file(path: Path, image_column: str | None = None, key: str = "") -> Row
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or path.is_dir() or not path.exists():
-        found = "no data file by its name" if path.is_file() else "no such file"
-        raise DataError(f"{path}: {found}. Expected one with one of the endings {', '.join(SUFFIXES)}.")
+        found = "no data file by its name" if path.is_file() else "a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {found}. Expected a file with one of the endings {', '.join(SUFFIXES)}.")
     try:
         open_plain(path).close()
         if suffix == ".parquet":

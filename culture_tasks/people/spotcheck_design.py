@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -134,12 +133,19 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
 
 
 class _SheetLine(TableRow):
-    """What counts in a line of a returned sheet."""
+    """One line of a returned sheet; all but the row and the rating may be missing."""
 
     row: str
     rating: OptionalRating
     response: OptionalText = None
     rater: OptionalLabel = None
+    culture: Any = None
+    question: Any = None
+    references: Any = None
+    image: Any = None
+    lowest: Any = None
+    highest: Any = None
+    comment: Any = None
 
 
 def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
@@ -151,8 +157,6 @@ def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
     ratings: dict[str, dict[str, float]] = {}
     for file in files:
         table = read_file(file)
-        kept = [{name: value for name, value in row.items() if name in _SheetLine.model_fields} for row in table.rows]
-        table = replace(table, rows=kept)
         for index, line in enumerate(validated(table, _SheetLine)):
             row = _design_row(table, index, line, rows)
             if line.rating is None:

@@ -84,8 +84,8 @@ def in_one_step(folder: Path) -> Iterator[Path]:
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
-    """Reads a list of formats with commas; ``all`` is all of them, and an unknown name is a SettingsError."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    """Reads a list of formats with commas; ``all`` is all of them, and an unknown name, or none, is a SettingsError."""
+    names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in (*FORMATS, "all"):
             raise SettingsError(

@@ -9,8 +9,8 @@ from culture_tasks.errors import SettingsError, hint
 
 
 def pair(option: str, text: str, example: str) -> tuple[str, str]:
-    """Returns the pattern and the value of a pair; the last ``=`` parts them."""
-    pattern, _, value = (part.strip() for part in text.rpartition("="))
+    """Returns the pattern and the value of a pair; the first ``=`` parts them."""
+    pattern, _, value = (part.strip() for part in text.partition("="))
     if not pattern or not value:
         raise SettingsError(f"{option} {text!r}: expected, say, {option.rpartition(' ')[2]} {example!r}.")
     return pattern, value

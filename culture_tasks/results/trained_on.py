@@ -78,7 +78,7 @@ class TrainingManifests:
         self.refuse_unfitting = self._patterns.refuse_unfitting
         self._by_folder: dict[str, Manifest | None] = {}
         for text in pairs:
-            folder = text.rpartition("=")[2].strip()
+            folder = text.partition("=")[2].strip()
             try:
                 self._by_folder[folder] = Manifest.load(Path(folder).expanduser())
             except DataError as error:

@@ -25,9 +25,14 @@ class Finding:
 
 
 def finding_of(look: Callable[[], Finding], redact: Callable[[str], str] = str) -> Finding:
-    """Returns what a look found; one that fails is a finding, too, with secrets taken out of a library's message."""
+    """Returns what a look found; one that fails is a finding, too.
+
+    Args:
+        look: The look; what libraries print meanwhile goes to standard error.
+        redact: Takes secrets out of the message of a library's error.
+    """
     try:
-        with redirect_stdout(sys.stderr):  # what libraries print
+        with redirect_stdout(sys.stderr):
             return look()
     except CultureTasksError as error:
         return Finding("fix", "can't be used", str(error))

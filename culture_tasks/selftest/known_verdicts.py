@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from importlib import resources
 from itertools import cycle
-from typing import Any
 
 from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.judges.selection import JudgeSpec, make_judge, spec_for
+from culture_tasks.judges.selection import make_judge, spec_for
 from culture_tasks.selftest.findings import Finding
 from culture_tasks.settings import Settings
 
@@ -30,60 +28,53 @@ def grade_known_answers(settings: Settings) -> Finding:
         specs = [(rubric, spec_for(settings, rubric.model)) for rubric in rubrics().values()]
     except JudgeNotConfiguredError:
         return Finding("note", "none is configured", WAYS_OUT)
-    backends = {spec.backend for _, spec in specs}
-    if "none" in backends:
+    judge_specs = list(dict.fromkeys(spec for _, spec in specs))
+    if any(spec.backend == "none" for spec in judge_specs):
         return Finding("note", "none: responses are recorded, and graded later by `culture-tasks rejudge`")
-    if backends == {"lexical"}:
+    if all(spec.backend == "lexical" for spec in judge_specs):
         return Finding("note", "text overlap stands in for a judge: good for trials, not for results")
-    rows = _graded(specs, settings)
-    agreed = sum(row["agrees"] is True for row in rows)
-    unread = [row["error"] for row in rows if row["rating"] is None]
-    names = ", ".join(dict.fromkeys(str(spec) for _, spec in specs))
-    summary = f"{names}: {agreed} of {len(rows)} verdicts as expected"
-    if unread:
-        summary += f", {len(unread)} unread or failed, such as: {unread[0]}"
-    facts = {"outcomes": Counter(row["outcome"] for row in rows), "agreed": agreed, "verdicts": rows}
-    if agreed >= _GOOD * len(rows) and not unread:
-        return Finding("ok", summary, facts=facts)
-    remedy = "Look at the verdicts (--json). A judge needs a larger model, another prompt version or more tokens."
-    if example := next((row for row in rows if row["agrees"] is False), None):
-        rating = f"{example['rating']:g} by {example['rubric']}"
-        remedy = f"The {example['side']} answer {example['response']!r} has {rating}. {remedy}"
-    return Finding("note" if agreed >= _POOR * len(rows) else "fix", summary, remedy, facts)
-
-
-def _graded(specs: Sequence[tuple[Rubric, JudgeSpec]], settings: Settings) -> list[dict[str, Any]]:
-    """Returns the verdicts on each question's right and wrong answer, as a program is shown them."""
+    uncached = settings.model_copy(update={"judge_cache": "off"})
+    judges = {spec: make_judge(spec, uncached) for spec in judge_specs}
     answers = json.loads(resources.files(__package__).joinpath("known_answers.json").read_text(encoding="utf-8"))
     requests = [
-        (rubric, spec, side, JudgeItem(row["question"], (row["reference"],), row[side], language=row["language"]))
+        (spec, rubric, side, JudgeItem(row["question"], (row["reference"],), row[side], language=row["language"]))
         for row, (rubric, spec) in zip(answers, cycle(specs), strict=False)
         for side in ("right", "wrong")
     ]
-    uncached = settings.model_copy(update={"judge_cache": "off"})
-    judges = {spec: make_judge(spec, uncached) for _, spec in specs}
     try:
         for spec, judge in judges.items():
-            judge.check([(rubric, item) for rubric, item_spec, _, item in requests if item_spec == spec])
-        tickets = [judges[spec].submit(rubric, item) for rubric, spec, _, item in requests]
+            judge.check([(rubric, item) for item_spec, rubric, _, item in requests if item_spec == spec])
+        tickets = [judges[spec].submit(rubric, item) for spec, rubric, _, item in requests]
         verdicts = [ticket.verdict() for ticket in tickets]
     finally:
         for judge in judges.values():
             judge.close()
-    return [
+    listed = [
         {
             "rubric": rubric.name,
             "side": side,
             "response": item.response,
             "rating": verdict.score,
             "agrees": None if verdict.score is None else _agrees(rubric, side, verdict.score),
-            "outcome": verdict.outcome,
             "error": verdict.error,
         }
-        for (rubric, _, side, item), verdict in zip(requests, verdicts, strict=True)
+        for (_, rubric, side, item), verdict in zip(requests, verdicts, strict=True)
     ]
+    agreed = sum(row["agrees"] is True for row in listed)
+    unread = [verdict for verdict in verdicts if verdict.score is None]
+    summary = f"{', '.join(map(str, judge_specs))}: {agreed} of {len(listed)} verdicts as expected"
+    if unread:
+        summary += f", {len(unread)} unread or failed, such as: {unread[0].error}"
+    facts = {"outcomes": Counter(verdict.outcome for verdict in verdicts), "agreed": agreed, "verdicts": listed}
+    if agreed >= _GOOD * len(listed) and not unread:
+        return Finding("ok", summary, facts=facts)
+    remedy = "Look at the verdicts (--json). A judge needs a larger model, another prompt version or more tokens."
+    if example := next((row for row in listed if row["agrees"] is False), None):
+        rating = f"{example['rating']:g} by {example['rubric']}"
+        remedy = f"The {example['side']} answer {example['response']!r} has {rating}. {remedy}"
+    return Finding("note" if agreed >= _POOR * len(listed) else "fix", summary, remedy, facts)
 
 
 def _agrees(rubric: Rubric, side: str, rating: float) -> bool:
-    share = (rating - rubric.lowest) / (rubric.highest - rubric.lowest)
-    return share >= 1 - _BAND if side == "right" else share <= _BAND
+    place = (rating - rubric.lowest) / (rubric.highest - rubric.lowest)
+    return place >= 1 - _BAND if side == "right" else place <= _BAND

@@ -1,6 +1,7 @@
-"""Whether images reach a model: by the pixel values that it is given, else by the colours that it names.
+"""Whether images reach a model.
 
-A small model may fail a question that has arrived whole, so that a wrong reply is a note.
+Where the pixels or the tokens of a request can be seen, a finding is about them. Elsewhere the reply is all there is: a
+model that is small may fail a question that has arrived whole, so that a wrong reply is a note.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 _COLOURS: Mapping[str, tuple[int, int, int]] = {"red": (220, 0, 0), "green": (0, 160, 0), "blue": (0, 0, 220)}
 _SIDE = 112  # pixels
-_QUESTION = "What colour is this square: red, green or blue? Answer with one word."
-_LEAVE_OUT = "Leave image tasks out, or take a type that is shown images: hf-multimodal, vllm-vlm, or lmms-eval's."
+_SMALL = "A model this small may fail; one that should know better isn't given the whole request."
 
 
 def _squares(*names: str) -> list[Image]:
@@ -28,33 +28,48 @@ def _squares(*names: str) -> list[Image]:
 
 
 def images(model: HarnessModel) -> Finding:
-    """Has the model name the colours of squares, and compares what reaches it of one image and of two."""
+    """Has the model name the colours of squares, and compares what reaches it with and without them."""
+    leave_out = "Leave image tasks out, or take a type that is shown images: hf-multimodal, vllm-vlm, or lmms-eval's."
     if not model.takes_images:
-        return Finding("note", "the model type takes text only", _LEAVE_OUT)
-    model.ask(Prompt((_QUESTION,)))  # which fails where the model can't be reached at all
+        return Finding("note", "the model type takes text only", leave_out)
+    question = "What colour is this square: red, green or blue? Answer with one word."
+    text_only = model.ask(Prompt((question,)))
     try:
-        answers = {name: model.ask(Prompt((Picture(), _QUESTION)), _squares(name)) for name in _COLOURS}
-        pair = model.ask(Prompt((Picture(), Picture(), _QUESTION)), _squares("red", "blue"))
+        arrivals = {name: model.ask(Prompt((Picture(), question)), _squares(name)) for name in _COLOURS}
     except Exception as error:
         if not model.is_remote:
             raise
-        refused = f"the endpoint refuses a question with an image, or with two ({type(error).__name__})"
-        return Finding("note", refused, "Leave image tasks out, or raise its limit (vLLM: --limit-mm-per-prompt).")
-    replies = {name: answer.reply for name, answer in answers.items()}
-    one, two = answers["red"].pixels, pair.pixels
-    facts = {"replies": replies, "pixels": [one, two]}
-    if one == 0:
-        return Finding("fix", "no pixel values reach the model", _LEAVE_OUT, facts)
-    if one is not None and two != 2 * one:
-        summary = f"an image gives {one:,} pixel values, two give {two:,}"
-        return Finding("fix", summary, "Only some arrive: look for the limit of images of the backend.", facts)
-    if one is not None:
-        return Finding("ok", f"one and two arrive, with {one:,} pixel values each", facts=facts)
+        refused = f"the endpoint takes text only: it refuses a question with an image ({type(error).__name__})"
+        return Finding("note", refused, leave_out)
+    try:
+        pair = model.ask(Prompt((Picture(), Picture(), question)), _squares("red", "blue"))
+    except Exception as error:
+        if not model.is_remote:
+            raise
+        refused = f"the endpoint refuses a question with two of them ({type(error).__name__})"
+        return Finding("fix", refused, "Raise its limit of images, as by vLLM's --limit-mm-per-prompt.")
+    red = arrivals["red"]
+    replies = {name: arrival.reply for name, arrival in arrivals.items()}
+    facts = {"replies": replies, "pixels": [red.pixels, pair.pixels]}
+    if red.pixels is not None:
+        if not red.pixels:
+            return Finding("fix", "no pixel values reach the model", leave_out, facts)
+        if pair.pixels != 2 * red.pixels:
+            summary = f"an image gives {red.pixels:,} pixel values, two give {pair.pixels:,}"
+            return Finding("fix", summary, "Only some arrive: look for the limit of images of the backend.", facts)
+        return Finding("ok", f"one and two arrive, with {red.pixels:,} pixel values each", facts=facts)
+    if red.prompt_tokens and text_only.prompt_tokens and red.prompt_tokens <= text_only.prompt_tokens:
+        return Finding("fix", "an image adds no token to the prompt: it is dropped", leave_out, facts)
+    if not model.is_remote and (text_only.prompt_tokens or 0) < (red.prompt_tokens or 0) < (pair.prompt_tokens or 0):
+        return Finding("ok", "one and two arrive: each adds tokens to the prompt", facts=facts)
     wrong = [name for name, reply in replies.items() if name not in reply.lower()]
     if not wrong:
         return Finding("ok", f"the colours of {len(replies)} squares are named", facts=facts)
-    if len(set(replies.values())) == 1:
-        summary = f"{len(replies)} squares of different colours have one reply, {replies['red']!r:.120}"
-        return Finding("fix", summary, f"Images seem to be dropped. {_LEAVE_OUT}", facts)
-    summary = f"{len(wrong)} of {len(replies)} colours are wrong; expected {wrong[0]}, found {replies[wrong[0]]!r:.120}"
-    return Finding("note", summary, "A small model may fail; one that should know better isn't shown the image.", facts)
+    right, name = len(replies) - len(wrong), wrong[0]
+    summary = f"{right} of {len(replies)} colours are named; expected {name}, found {_short(replies[name])}"
+    return Finding("note", summary, _SMALL, facts)
+
+
+def _short(text: str) -> str:
+    """Returns a text in quotation marks, its middle left out where it is long."""
+    return repr(text if len(text) <= 120 else f"{text[:60]} … {text[-60:]}")

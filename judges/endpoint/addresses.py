@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
@@ -20,6 +21,7 @@ OPENAI_BASE_URL = "https://api.openai.com/v1"
 _PLACEHOLDERS = {"empty", "none", "null", "dummy", "local", "ollama"}
 _PLACEHOLDERS |= {"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "token-abc123"}
 _SHORTEST = 4
+_SHORTEST_PART = 8  # of a secret that an error quotes in part
 # In a judge's rationale, shorter ones are more likely the judge's words.
 _SHORTEST_IN_A_REPLY = 12
 _SHORTEST_QUERY_VALUE = 8
@@ -41,8 +43,15 @@ class Secrets:
         return Secrets(self._values | other._values)
 
     def hidden(self, text: str) -> str:
-        """Returns a message, such as an error's, without any secret."""
-        return text if self._anywhere is None else self._anywhere.sub(HIDDEN, text)
+        """Returns a message, such as an error's, without any secret, or a longer part of one."""
+        if self._anywhere is None:
+            return text
+        text, size = self._anywhere.sub(HIDDEN, text), _SHORTEST_PART
+        parts = {value[start : start + size] for value in self._values for start in range(len(value) - size + 1)}
+        places = [start for start in range(len(text) - size + 1) if text[start : start + size] in parts]
+        secret = {place for start in places for place in range(start, start + size)}
+        runs = groupby(range(len(text)), secret.__contains__)
+        return "".join(HIDDEN if is_secret else "".join(text[place] for place in run) for is_secret, run in runs)
 
     def hidden_in_reply(self, text: str) -> str:
         """Returns what a judge wrote without the longer secrets: short ones may be words that it used."""
@@ -128,12 +137,13 @@ def address_of(settings: Settings, model: str) -> Address:
     if base.username is not None:
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
         fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    authorisations = [value.rpartition(" ")[2] for value in fields.values()]
     host, root = base.netloc.rpartition("@")[2], base.path.rstrip("/")
     return Address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
         headers=fields,
         name=urlunsplit((base.scheme, host, root, "", "")),
-        secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
+        secrets=Secrets([*secrets_of_url(urlunsplit(base)), *authorisations]) | secrets_of(settings),
         url_variable="AZURE_OPENAI_ENDPOINT" if is_azure else "OPENAI_BASE_URL" if settings.openai_base_url else None,
         key_variable="AZURE_OPENAI_API_KEY" if is_azure and (azure_key or not key) else "OPENAI_API_KEY",
     )

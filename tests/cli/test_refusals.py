@@ -53,7 +53,7 @@ COMMANDS = {
     "CULTURE_TASKS_DATA=empty preferences build rated.jsonl -o out": CANT_TELL,
     "preferences build rated.jsonl -o taken": "taken is there already. Remove it, or name a new folder with -o.",
     "preferences build rated.jsonl -o .": "-o . is there already. Remove it, or name a new folder with -o.",
-    "preferences stat runs": "runs: no such file. Expected one with one of the endings",
+    "preferences stat runs": "runs: a folder. Expected a file with one of the endings",
     "preferences stat geyang627/CAR": "no such file. Did you mean 'geyang627/CARE'?",
     # grading again
     "rejudge nowhere --judge lexical": "no such file, folder or match of a pattern",
@@ -86,6 +86,9 @@ COMMANDS = {
     "report nowhere -o out": "no run that can be used in nowhere",
     "compare nowhere runs": "nowhere has no run that can be used",
     "compare runs runs --margin x": "--margin 'x' isn't NAME=NUMBER",
+    "cache stats --file nope": "cache: --file nope: no such file",
+    "cache clear --file nope --yes": "cache: --file nope: no such file",
+    "report runs -o r --formats ,": "report: unknown format ''",
     "cache merge nope -o out.sqlite3": "nope isn't there. Name the files of caches",
     "data check --data nowhere": "nowhere: no such folder",
     "data overlap care care": "the tasks are of one benchmark. Name tasks of at least two",

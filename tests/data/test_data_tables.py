@@ -112,9 +112,9 @@ def test_a_parquet_file_is_read_anew_and_without_a_cache(tmp_path, monkeypatch):
         ("data.csv", "a,b,a\n1,2,3\n", ", row 1: found two columns of one name in a, b, a"),
         ("data.parquet", "PAR1 and more that is none PAR1", "not a readable Parquet file"),
         ("data.csv", b'[{"a": "\xe9"}]', "not UTF-8 text at byte 8. Save the file as UTF-8"),
-        ("data.txt", "", "no data file by its name. Expected one with one of the endings .json, .jsonl, .csv, .par"),
+        ("data.txt", "", "no data file by its name. Expected a file with one of the endings .json, .jsonl, .csv, .par"),
         ("nowhere.json", None, "no such file. Expected"),
-        ("../data.json", None, "no such file. Expected"),  # a folder
+        ("../data.json", None, "a folder. Expected"),  # a folder
     ],
 )
 def test_a_file_that_can_not_be_used_is_named_with_the_place_and_the_reason(tmp_path, name, content, said):

@@ -225,8 +225,6 @@ def test_stats_count_completions_discounts_and_money_and_clear_needs_a_yes(file,
     assert f"Prices: {list_prices().origin}" in output
     assert run("stats", "--json") == 0
     assert [judge["money"] for judge in json.loads(capsys.readouterr().out)["judges"]] == [4.0, None]
-    for action in ("stats", "clear"):
-        assert run(action, "--file", tmp_path / "none") == 0
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     with pytest.raises(SettingsError, match="there is no cache"):
         run("stats")

@@ -69,6 +69,11 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     assert {"token" in request.path for request in server.requests} == {with_password}
 
 
+def test_eight_characters_or_more_of_a_key_are_hidden_in_an_error():
+    found = Secrets(["sk-0123456789abcdef"]).hidden("bad key sk-01234567… (ends with 9abcdef)")
+    assert found == "bad key ***… (ends with 9abcdef)"
+
+
 def test_a_judge_s_words_stay_as_they_are(server, judge_for, item):
     secrets = Secrets(["rating", "sk-very-secret-0123456789"])
     message = "100 % \\u0041 &#65; the rating=2"

@@ -36,10 +36,17 @@ def is_right(request):
     return any(answer["right"] in request.text for answer in ANSWERS)
 
 
-@pytest.mark.parametrize(("is_good", "state", "agreed"), [(True, "ok", 20), (False, "fix", 0)])
-def test_a_judge_is_right_or_wrong(is_good, state, agreed):
-    found = graded(lambda request: says(rating(is_right(request) == is_good, request.text)))
-    assert (found.state, found.facts["agreed"], len(found.facts["verdicts"])) == (state, agreed, 20)
+@pytest.mark.parametrize(
+    ("reply", "state", "agreed"),
+    [
+        (lambda request: rating(is_right(request), request.text), "ok", 20),
+        (lambda request: rating(not is_right(request), request.text), "fix", 0),
+    ],
+)
+def test_a_judge(reply, state, agreed):
+    found = graded(lambda request: says(reply(request)))
+    assert (found.state, found.facts["agreed"]) == (state, agreed)
+    assert len(found.facts["verdicts"]) == 20
 
 
 def test_a_judge_that_fails_gives_no_zero_and_no_key():

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
+import re
 from functools import partial
 
 import pytest
-from PIL import Image
-from support.fault_server import FaultServer, Request, fails, says
+from support.fault_server import FaultServer, Request, completion, fails, raw
 from support.judging import KEY
 
+from culture_tasks.benchmarks.interface import Prompt
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import finding_of
-from culture_tasks.selftest.models import Answer, load_model
+from culture_tasks.selftest.models import Arrival, HarnessModel, load_model
 from culture_tasks.selftest.probes import images
 
 
-def state(model):
+def state(model: HarnessModel):
     return finding_of(partial(images, model)).state
+
+
+@pytest.fixture(scope="module")
+def text_model(tiny_lm):
+    return load_model("hf", f"pretrained={tiny_lm}")  # on the CPU where there is no GPU, as by `lm-eval run`
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +32,9 @@ def chat_model(tiny_vlm):
     return load_model("internvl_hf", f"pretrained={tiny_vlm},device=cpu,device_map=cpu")
 
 
-def test_images_arrive_in_both_harnesses_unless_the_model_takes_text_only(chat_model, tiny_lm, tiny_vlm):
-    text_only = load_model("hf", f"pretrained={tiny_lm}")  # on the CPU where there is no GPU, as by `lm-eval run`
+def test_images_arrive_in_both_harnesses_unless_the_model_takes_text_only(text_model, chat_model, tiny_vlm):
     both = load_model("hf-multimodal", f"pretrained={tiny_vlm}")
-    assert [state(model) for model in (text_only, chat_model, both)] == ["note", "ok", "ok"]
+    assert [state(model) for model in (text_model, chat_model, both)] == ["note", "ok", "ok"]
 
 
 def test_images_that_get_lost_or_cut_short_are_found(chat_model, monkeypatch):
@@ -47,25 +50,39 @@ def test_images_that_get_lost_or_cut_short_are_found(chat_model, monkeypatch):
     tiles = 3  # of five: the backend logs the model's error, and replies with nothing
     found = finding_of(partial(images, chat_model))
     assert (found.state, "replied with nothing" in found.remedy) == ("fix", True)
-    monkeypatch.setattr(chat_model, "ask", lambda *_: Answer("red", pixels=9))
+    monkeypatch.setattr(chat_model, "ask", lambda *_, **__: Arrival("red", pixels=9))
     assert images(chat_model).found == "an image gives 9 pixel values, two give 9"
+    arrivals = [Arrival("?", prompt_tokens=count) for count in (10, 30, 30, 30, 50)]  # as of vLLM
+    monkeypatch.setattr(chat_model, "ask", lambda *_, **__: arrivals.pop(0))
+    assert images(chat_model).found == "one and two arrive: each adds tokens to the prompt"
 
 
 # An endpoint of chat completions
 
 
-def pictures_in(request: Request) -> list[str]:
+def reply_of(request: Request) -> tuple[str, int]:
+    """What a good model replies, with the tokens of the prompt."""
     content = request.body["messages"][-1]["content"]
-    return [part["image_url"]["url"] for part in content if isinstance(part, dict) and part["type"] == "image_url"]
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    text = "\n".join(part["text"] for part in parts if part["type"] == "text")
+    pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    reply = colour_of(pictures[0]) if pictures else "one, two, three, four" if text.startswith("Count") else "Yes"
+    return reply, len(text.split()) + 100 * len(pictures)
 
 
-def colour_in(request: Request) -> str:
-    """What a good model replies: the colour of the first image."""
-    if not pictures_in(request):
-        return "Which square?"
-    content = base64.b64decode(pictures_in(request)[0].partition(",")[2])
-    pixel = Image.open(io.BytesIO(content)).getpixel((9, 9))
+def colour_of(url: str) -> str:
+    import base64
+    import io
+
+    from PIL import Image
+
+    pixel = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).getpixel((9, 9))
     return ("red", "green", "blue")[pixel.index(max(pixel))]
+
+
+def good(request, change=lambda reply: reply, **usage):
+    reply, sent = reply_of(request)
+    return raw(json.dumps(completion(change(reply)) | {"usage": {"prompt_tokens": sent, **usage}}))
 
 
 @pytest.fixture
@@ -75,44 +92,59 @@ def server():
     running.close()
 
 
-def arguments(server):
-    return f"model=toy,base_url={server.url}/chat/completions,max_retries=1,max_images=4"
+def of_endpoint(server) -> HarnessModel:
+    return load_model("endpoint", f"model=toy,base_url={server.url},max_retries=1")
+
+
+def images_in(request):
+    return str(request.body["messages"][-1]["content"]).count("data:image")
 
 
 @pytest.mark.parametrize(
     ("decide", "expected"),
     [
-        (lambda request: says(colour_in(request)), "ok"),
-        (lambda _: fails(400), "fix"),
-        (lambda request: fails(400) if pictures_in(request) else says("Which square?"), "note"),
-        (lambda request: fails(400) if len(pictures_in(request)) > 1 else says(colour_in(request)), "note"),
-        (lambda request: says(colour_in(request).replace("red", "green")), "note"),
-        (lambda _: says("I see no image."), "fix"),
+        (good, "ok"),
+        (lambda request: fails(400) if images_in(request) else good(request), "note"),
+        (lambda request: fails(400) if images_in(request) > 1 else good(request), "fix"),
+        (lambda request: good(request, prompt_tokens=10) if images_in(request) else good(request), "fix"),
+        (lambda request: good(request, lambda reply: "blue" if images_in(request) else reply), "note"),
     ],
 )
 def test_an_endpoint(server, decide, expected):
     server.decide = decide
-    assert state(load_model("local-chat-completions", arguments(server))) == expected
+    assert state(of_endpoint(server)) == expected
+
+
+def test_an_endpoint_is_given_the_words_that_its_address_lacks(server):
+    server.decide = good
+    assert of_endpoint(server).ask(Prompt(("Count",))).reply == "one, two, three, four"
+    assert server.requests[0].path == "/v1/chat/completions"
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("hff", "neither harness has the model type 'hff'. Did you mean 'hf'"), ("vllm", "vllm")]
+    ("name", "arguments", "error", "message"),
+    [
+        ("endpoint", "model=toy", SettingsError, "with model in --model_args. Expected model=NAME and base_url"),
+        ("hff", "", SettingsError, "neither harness has the model type 'hff'. Did you mean 'hf'"),
+        ("vllm", "pretrained=x", SettingsError, "vllm"),
+    ],
 )
-def test_a_model_that_cannot_be_loaded(name, message):
-    with pytest.raises(SettingsError, match=message):
-        load_model(name, "pretrained=x")
+def test_a_model_that_cannot_be_loaded(name, arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        load_model(name, arguments)
 
 
 def test_the_command_prints_one_screen_or_json_and_no_key(server, capsys):
     server.decide = lambda _: fails(401)
-    command = ["selftest", "--no-judge", "--model", "local-chat-completions", "--model_args"]
-    secret = f"{arguments(server)},auth_token={KEY}"
-    assert main([*command, secret]) == 1
+    command = ["selftest", "--no-judge", "--model", "endpoint", "--model_args"]
+    arguments = f"model=toy,base_url={server.url},max_retries=1,auth_token={KEY}"
+    assert main([*command, arguments]) == 1
     printed = capsys.readouterr()
     assert "fix   images" in printed.out
-    assert main([*command, secret, "--json"]) == 1
+    assert main([*command, arguments, "--json"]) == 1
     as_json = capsys.readouterr().out
-    assert [row["subject"] for row in json.loads(as_json)["findings"]] == ["model", "images"]
+    listed = json.loads(as_json)
+    assert (listed["well"], listed["findings"][0]["subject"]) == (False, "model")
     assert KEY not in printed.out + printed.err + as_json
     assert main(["selftest", "--no-judge"]) == 1
     assert "there is nothing to check. Name a --model" in capsys.readouterr().err
