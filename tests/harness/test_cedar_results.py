@@ -69,6 +69,13 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
         assert results(doc, responses, "cedar_text_en")["inputs"]["unparsed"] == ("en", "sadness", None)
 
 
+def test_a_failed_run_leaves_the_replies_of_the_other_runs_where_they_are(load, tmp_path):
+    doc = load(tmp_path, "cedar_text_en")[0]
+    record = results(doc, ["joy", "[LMMS_EVAL_BUDGET_EXCEEDED]", "anger"], "cedar_text_en")
+    assert [run.get("label") for run in record["runs"]] == ["happiness", None, "anger"]
+    assert record["outcomes"] == {"scored": 2, "failed": 1}
+
+
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):
     content = {"hi": [row(1, "hi", "awe") | {"narrative": "They write <image> on a wall."}, row(2, "hi", "awe")]}
     written, doc = load(tmp_path, "cedar_multimodal_hi", content, images=True)
