@@ -70,6 +70,14 @@ def test_nonsense_in_a_result_file_is_named_or_ignored(tmp_path, field, value):
     assert [result.task for result in found] == ["t"] if isinstance(found, list) else found.kind == "damaged"
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0.5", 0.5), ("0", 0.0), ("-1", None), ("inf", None), ("nan", None), ("soon", None)]
+)
+def test_seconds_are_a_finite_number_of_0_or_more(tmp_path, text, seconds):
+    [found] = task_results(read_run(result_file(tmp_path, total_evaluation_time_seconds=text)))
+    assert found.seconds == seconds
+
+
 def decoding(**settings):
     return {"configs": {"t": {"output_type": "generate_until", "generation_kwargs": settings}}}
 
