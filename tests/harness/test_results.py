@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from statistics import mean, stdev
+from types import SimpleNamespace
 
 import pytest
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import run_scripted
 
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import results as harness_results
 from culture_tasks.harness.extending import extend
+from culture_tasks.harness.hooks import Hook
 from culture_tasks.harness.records import Records
 from culture_tasks.judges.rubric.verdicts import Verdict
 
@@ -60,6 +63,11 @@ def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
     configs, better = {"mme": {"metric_list": []}}, {"mme": {}}
     harness_results.write_results({"mme": None}, rows={}, configs=configs, better=better)
     assert configs == {"mme": {"metric_list": []}}
+
+
+def test_a_task_without_any_record_has_no_numbers_of_ours():
+    own = SimpleNamespace(config=SimpleNamespace(process_results=Hook(task_named("care_zh"), print)))
+    assert harness_results.evaluated_task(own, {("acc", "none"): [1.0]}) is None
 
 
 def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():
