@@ -14,6 +14,7 @@ from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.settings import Settings
 
+PERCENT = Scale("percent", 0.0, 100.0, times=100.0)
 RUBRIC = SimpleNamespace(model="gpt", lowest=1, highest=3)
 RECORD = {
     "record": 2,
@@ -22,7 +23,7 @@ RECORD = {
     "judge": {"backend": "openai"},
     "runs": [{"response": "yes", "outcome": "scored", "rating": 2.0, "tokens": [0, 0]}],
     "outcomes": {"scored": 1},
-    "score": 0.5,  # the middle of 1 to 3 on a scale of 0 to 1
+    "score": 0.5,  # the middle of 1 to 3 is 50 percent
 }
 
 
@@ -47,7 +48,7 @@ class LateJudge:
 
 def pending(judge):
     hold_session(Session(Settings(judge="lexical"), lambda _: judge))
-    return JudgedDocument({"question": "Tea?", "references": []}, RUBRIC, ["yes"], Scale("share", 0.0, 1.0))
+    return JudgedDocument({"question": "Tea?", "references": []}, RUBRIC, ["yes"], PERCENT)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from support.sample_files import (
     write_vqa,
 )
 
+from culture_tasks.results.finding import find
+
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 RESULTS, SAMPLES = "20260101_000000_results.json", "20260101_000000_samples_culturalvqa.jsonl"
 
@@ -54,6 +56,17 @@ def test_bad_files_are_named_and_skipped(good):
     report = report_of(good)
     assert {Path(one.path).name: one.kind for one in report.problems} == {name: kind for name, (_, kind) in bad.items()}
     assert values(report) == {"org/a": 5 / 8}
+
+
+def test_files_of_other_names_are_one_problem(tmp_path):
+    for name, said in (
+        ("a", str(tmp_path / "a.json")),
+        ("b", "2 files (a.json, b.json)"),
+        ("c", "3 files (a.json, b.json, c.json)"),
+        ("d", "4 files (a.json, b.json, c.json, …)"),
+    ):
+        (tmp_path / f"{name}.json").write_text("{}", encoding="utf-8")
+        assert [problem.path for problem in find([tmp_path]).problems] == [said]
 
 
 @pytest.mark.parametrize(

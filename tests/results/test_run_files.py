@@ -70,6 +70,14 @@ def test_nonsense_in_a_result_file_is_named_or_ignored(tmp_path, field, value):
     assert [result.task for result in found] == ["t"] if isinstance(found, list) else found.kind == "damaged"
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0.5", 0.5), ("0", 0.0), ("-1", None), ("inf", None), ("nan", None), ("soon", None)]
+)
+def test_seconds_are_a_finite_number_of_0_or_more(tmp_path, text, seconds):
+    [found] = task_results(read_run(result_file(tmp_path, total_evaluation_time_seconds=text)))
+    assert found.seconds == seconds
+
+
 def decoding(**settings):
     return {"configs": {"t": {"output_type": "generate_until", "generation_kwargs": settings}}}
 
@@ -79,6 +87,8 @@ GREEDY = '{"greedy": true, "max_tokens": 64, "repeats": 1}'
 COMMITS = {"hub_commits": {"owner/t": "1" * 40}}
 SHOTS = {"n-shot": {"t": 3}, "fewshot_as_multiturn": True}
 COUNTS = {"n-samples": {"t": {"original": 9, "effective": 4}}}
+SUBSET = {"documents": 4, "of_documents": 9, "items": 9, "spread": 0.0, "seed": 7}
+DRAWN = COUNTS | {"configs": {"t": {"metadata": {"subset": SUBSET}}}}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +102,8 @@ COUNTS = {"n-samples": {"t": {"original": 9, "effective": 4}}}
         ("lm_eval", {"system_instruction_sha": "b" * 64}, {"prompt": f"system instruction {'b' * 12}"}),
         ("lm_eval", {"versions": {"t": "1.0"}}, {"task_version": "1"}),
         ("lm_eval", COUNTS, {"limit": 4}),
+        ("lm_eval", DRAWN, {"limit": 4, "subset": "4 of 9, seed 7", "seed": 7}),
+        ("lm_eval", DRAWN | {"config": {"rejudged_sample": 4}}, {"subset": "4 of 9"}),  # the run was of all nine
         ("lm_eval", decoding(until=["b", "a"]), {"decoding": '{"repeats": 1, "until": ["a", "b"]}'}),
         ("lmms_eval", decoding(until="a"), {"decoding": '{"repeats": 1, "until": ["a"]}'}),
         ("lmms_eval", decoding(max_new_tokens=64, temperature=0, until=[]), {"decoding": GREEDY}),

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from support.papers import printed
 
-from culture_tasks.benchmarks.culturalvqa.benchmark import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of
+from culture_tasks.benchmarks.culturalvqa.benchmark import BENCHMARK, COUNTRIES, EXAMPLES, FACETS, country_of, facet_of
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match, normalised
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import tables
@@ -126,6 +126,8 @@ def test_local_answers_are_joined_on_the_id(folder):
         with pytest.raises(DataError) as error:
             load("blind", data)
         assert f"{path}{said}" in str(error.value)
+        [problem] = BENCHMARK.check(Settings(data=data)).problems
+        assert f"{path}{said}" in problem
 
 
 def test_examples_are_other_questions_about_other_images(folder):
