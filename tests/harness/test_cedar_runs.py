@@ -174,6 +174,13 @@ def test_a_record_says_all_that_a_later_reading_needs(data):
         assert scorer_of("cedar_text_en")(doc, responses)["inputs"]["unparsed"] == ("en", "sadness", None)
 
 
+def test_a_failed_run_leaves_the_replies_of_the_other_runs_where_they_are(data):
+    doc = load_for_evaluation("cedar_text_en")[0]
+    record = scorer_of("cedar_text_en")(doc, ["joy", "[LMMS_EVAL_BUDGET_EXCEEDED]", "anger"])
+    assert [run.get("label") for run in record["runs"]] == ["happiness", None, "anger"]
+    assert record["outcomes"] == {"scored": 2, "failed": 1}
+
+
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(data):
     content = {"hi": [row(1, "hi", "awe") | {"narrative": "They write <image> on a wall."}, row(2, "hi", "awe")]}
     write_folder(data, content, images=True)
