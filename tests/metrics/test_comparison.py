@@ -113,6 +113,7 @@ def test_a_failure_that_few_items_missed_makes_a_difference_fragile():
     # 20 differences of 0.2 and 10 of 0.4: one of -4 more would bring their sum of 8 to 4, with a wide spread
     better = [3.2] * 20 + [3.4] * 10
     assert paired_difference(better, [3.0] * 30, ends=(1.0, 5.0)).is_fragile
+    assert paired_difference([3.0] * 30, better, ends=(1.0, 5.0)).is_fragile
     assert not paired_difference(better, [3.0] * 30).is_fragile
     assert not paired_difference(better * 20, [3.0] * 600, ends=(1.0, 5.0)).is_fragile
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
+from culture_tasks.metrics.intervals import bounded_interval, mean_interval, proportion_interval, share_interval
 from culture_tasks.metrics.means import mean_and_error
 
 T_1_8 = 4.794881
@@ -72,6 +72,14 @@ def test_wilson_against_statsmodels(counts, confidence):
     interval = proportion_interval(*counts, confidence)
     assert ends(interval) == pytest.approx(proportion_confint(*counts, alpha=1 - confidence, method="wilson"), abs=1e-9)
     assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
+
+
+def test_clusters_that_are_all_alike_are_as_good_as_items_near_an_end():
+    # 200 clusters with one 1.0 and one 0.9 each: their means don't differ, so that the design effect is at its least, 1
+    scores, owners = [1.0, 0.9] * 200, np.repeat(np.arange(200), 2)
+    by_item, by_cluster = (bounded_interval(scores, clusters, ends=(0.0, 1.0)) for clusters in (None, owners))
+    assert ends(by_cluster) == pytest.approx(ends(by_item), abs=2e-4)
+    assert by_cluster.clusters == 200
 
 
 def test_one_large_cluster_is_no_crowd():
