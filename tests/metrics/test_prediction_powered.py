@@ -10,6 +10,7 @@ from scipy import stats
 from support.scripts import speed_script
 
 from culture_tasks.metrics import prediction_powered
+from culture_tasks.metrics.corrected_strata import Fit
 from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean, for_other_raters
 
 NAN = math.nan
@@ -148,6 +149,16 @@ def test_one_large_cluster_is_no_crowd():
         found = corrected_mean(judge, people, clusters=owners).overall
         held.append(found.low <= 6.0 <= found.high)
     assert np.mean(held) >= 0.89  # 0.4 with as many degrees of freedom as clusters less one
+
+
+def test_degrees_of_freedom_of_clusters_in_strata_by_hand():
+    # Welch and Satterthwaite: parts of the variance in proportion to 0.5^2 / 8 = 3/96 of 4 clusters and 0.5^2 / 24 =
+    # 1/96 of 6, so (3 + 1)^2 / (3^2 / 3 + 1^2 / 5) = 5
+    clusters = np.concatenate([np.repeat(np.arange(4), 2), np.repeat(np.arange(4, 10), 4)])
+    scores = np.random.default_rng(0).normal(size=32)
+    everything = {"rated": np.ones(32, dtype=bool), "codes": np.repeat([0, 1], [8, 24]), "shares": np.array([0.5, 0.5])}
+    fit = Fit(scores, people=scores, clusters=clusters, ends=None, **everything)
+    assert fit.spread(everything["shares"]).freedom == pytest.approx(5.0)
 
 
 # Two models
