@@ -276,6 +276,12 @@ def write_sheets(
             f"{missing[0].response.image!r:.60}. Name the folder that has them."
         )
     shared = len(entries) if shared is None else shared
+    dealt_out = len(entries) - shared
+    if 0 < dealt_out < raters:
+        raise SettingsError(
+            f"spotcheck: --raters {raters}: only {dealt_out} of {len(entries)} responses go to one rater each. Name as "
+            "many raters at most, or leave out --shared."
+        )
     paths = []
     for rater in range(raters):
         stem, name = (f"sheet_{rater + 1}", f"rater {rater + 1}") if raters > 1 else ("sheet", "")

@@ -374,6 +374,12 @@ def test_raters_share_some_and_divide_the_others(runs):
     assert {line["rater"] for line in lines(sheet / "sheet_2.csv")} == {"rater 2"}
 
 
+def test_no_rater_gets_an_empty_sheet(runs, capsys):
+    draw = ["spotcheck", "draw", str(runs / "runs"), "-n", "30", "-o", str(runs / "empty"), "--raters", "31"]
+    assert main([*draw, "--shared", "0"]) == 1
+    assert "only 30 of 30 responses go to one rater each" in capsys.readouterr().err
+
+
 def test_images_are_shown_or_missed(tmp_path, capsys):
     from PIL import Image
 
