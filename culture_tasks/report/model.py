@@ -77,7 +77,7 @@ class Comparison:
         low: Lower end of the interval at the level that is adjusted as ``p_holm`` is, over all pairs of the unit.
         verdict: In words, such as ``B is better`` or ``not distinguishable``.
         items_needed: Items that would tell them apart at this difference, 80 % of the time, at the adjusted level; None
-            where they are told apart, or it isn't known.
+            where the test tells them apart already, or no number can be worked out.
         flags: Why they should not have been compared, where the user insisted.
         better: Key of the one that is significantly better.
     """

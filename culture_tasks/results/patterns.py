@@ -21,23 +21,23 @@ class ModelPatterns:
 
     def __init__(self, option: str, texts: Sequence[str], example: str) -> None:
         self._option = option
-        self._pairs = [(text, *pair(option, text, example)) for text in texts]
+        self.pairs = [(text, *pair(option, text, example)) for text in texts]
         self._used: set[str] = set()
         self._models: set[str] = set()
 
     def values(self, model: str, *names: str) -> Iterator[str]:
         """Yields the values of the patterns that fit a model, or another name of it."""
         self._models.add(model)
-        for text, pattern, value in self._pairs:
+        for text, pattern, value in self.pairs:
             if any(fnmatchcase(name, pattern) for name in (model, *names)):
                 self._used.add(text)
                 yield value
 
     def refuse_unfitting(self) -> None:
         """Raises a SettingsError for a pattern that fitted nothing, perhaps since an earlier one always did."""
-        for text, pattern, _ in self._pairs:
+        for text, pattern, _ in self.pairs:
             if self._models and text not in self._used:
-                earlier = " that an earlier pattern leaves" if len(self._pairs) > 1 else ""
+                earlier = " that an earlier pattern leaves" if len(self.pairs) > 1 else ""
                 raise SettingsError(
                     f"{self._option} {text}: {pattern} fits no model{earlier}.{hint(pattern, sorted(self._models))}"
                 )

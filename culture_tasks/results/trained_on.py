@@ -75,14 +75,16 @@ class TrainingManifests:
 
     def __init__(self, pairs: Sequence[str] = ()) -> None:
         self._patterns = ModelPatterns("--trained-on", pairs, "dpo-zh-*=preferences/zh")
-        self.refuse_unfitting = self._patterns.refuse_unfitting
         self._by_folder: dict[str, Manifest | None] = {}
-        for text in pairs:
-            folder = text.partition("=")[2].strip()
+        for text, _, folder in self._patterns.pairs:
             try:
                 self._by_folder[folder] = Manifest.load(Path(folder).expanduser())
             except DataError as error:
                 raise DataError(f"--trained-on {text}: {error}") from None
+
+    def refuse_unfitting(self) -> None:
+        """Raises a SettingsError for a pair of the user that fits no model."""
+        self._patterns.refuse_unfitting()
 
     def items(self, run: Run, problems: list[UnusedFile]) -> dict[str, set[str]]:
         """Returns the items of tests that the model of a run was trained on, by task; notes unusable manifests.
